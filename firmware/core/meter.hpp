@@ -9,7 +9,8 @@
 
 namespace wattrig::firmware {
 
-// What an ADS131M04 frame holds once firmware/drivers has checked its CRC. Rail 0 is channels 0 (V) and 1 (I), rail 1 channels 2, 3.
+// What an ADS131M04 frame holds once firmware/drivers has checked its CRC. Rail 0 is channels 0 (V) and 1 (I), rail 1 channels
+// 2, 3.
 struct AdcSample {
     std::int32_t v[protocol::maximum_rails];
     std::int32_t i[protocol::maximum_rails];
@@ -18,10 +19,10 @@ struct AdcSample {
 
 // What the board is, set once by firmware/app or by the simulator.
 struct MeterConfig {
-    protocol::Info info;               // `now` and `streaming` are filled by the meter
-    std::int32_t low_voltage_code;     // drive-side 3.135 V, as a code of rail 0's voltage channel
-    std::int32_t peak_zero_reading;    // reading of the peak path at 0 A, x 256
-    std::uint32_t always_flags;        // protocol::block_simulated in the simulator, 0 on a rig
+    protocol::Info info;             // `now` and `streaming` are filled by the meter
+    std::int32_t low_voltage_code;   // drive-side 3.135 V, as a code of rail 0's voltage channel
+    std::int32_t peak_zero_reading;  // reading of the peak path at 0 A, x 256
+    std::uint32_t always_flags;      // protocol::block_simulated in the simulator, 0 on a rig
 };
 
 // Sums over samples that were not fed one by one: host/sim's `aggregate` fidelity. Never called on a rig.
@@ -39,8 +40,9 @@ struct BulkSamples {
     std::uint8_t sideband;
 };
 
-// Interrupt-side calls (on_adc_*, on_peak_readings, on_slow_conversion, on_frame_start) come from one priority level or from the
-// simulator's single thread; the others from the main loop. The two meet in a single-producer, single-consumer ring of frames.
+// Interrupt-side calls (on_adc_*, on_peak_readings, on_slow_conversion, on_frame_start) come from one priority level or from
+// the simulator's single thread; the others from the main loop. The two meet in a single-producer, single-consumer ring of
+// frames.
 class Meter {
   public:
     explicit Meter(const MeterConfig& config);

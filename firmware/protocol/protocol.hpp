@@ -87,38 +87,38 @@ struct Int128 {  // two's complement, low word first
 static_assert(sizeof(Int128) == 16 && std::has_unique_object_representations_v<Int128>);
 
 enum BlockFlag : std::uint32_t {
-    block_overrun = 1u << 0,         // at least one block before this one was dropped: the ring was full
-    block_clipped = 1u << 1,         // a code stood at an end of its range
-    block_resynchronised = 1u << 2,  // first block of a segment: the time base was anchored anew
-    block_adc_crc_error = 1u << 3,   // a sample's CRC failed since the last block; it is in no sum
-    block_low_voltage = 1u << 4,     // drive side below 3.135 V at least once
-    block_adc_silent = 1u << 5,      // no sample came for a block's time: count is 0, span says how long
-    block_samples_lost = 1u << 6,    // the index stepped by more than 1 right before this block
-    block_slow_stale = 1u << 7,      // no INA228 conversion for 100 ms: the idle path is missing
-    block_power_off = 1u << 8,       // the drive's load switch was off at some time in this block
+    block_overrun = 1u << 0,           // at least one block before this one was dropped: the ring was full
+    block_clipped = 1u << 1,           // a code stood at an end of its range
+    block_resynchronised = 1u << 2,    // first block of a segment: the time base was anchored anew
+    block_adc_crc_error = 1u << 3,     // a sample's CRC failed since the last block; it is in no sum
+    block_low_voltage = 1u << 4,       // drive side below 3.135 V at least once
+    block_adc_silent = 1u << 5,        // no sample came for a block's time: count is 0, span says how long
+    block_samples_lost = 1u << 6,      // the index stepped by more than 1 right before this block
+    block_slow_stale = 1u << 7,        // no INA228 conversion for 100 ms: the idle path is missing
+    block_power_off = 1u << 8,         // the drive's load switch was off at some time in this block
     block_peak_unavailable = 1u << 9,  // peak readings were lost in this block: its maxima are lower bounds
-    block_simulated = 1u << 31,      // made by host/sim, never by a rig: every figure from it is called simulated
+    block_simulated = 1u << 31,        // made by host/sim, never by a rig: every figure from it is called simulated
 };
 
 enum class Detail : std::uint8_t { full = 0, summary_10ms = 1, summary_1s = 2 };
 // Samples in a summary block: whole blocks nearest to 10 ms and to 1 s, so that nothing is ever split.
-inline constexpr std::uint32_t samples_per_summary_10ms = 4 * samples_per_block;   // 9.216 ms
-inline constexpr std::uint32_t samples_per_summary_1s = 434 * samples_per_block;   // 0.999936 s
+inline constexpr std::uint32_t samples_per_summary_10ms = 4 * samples_per_block;  // 9.216 ms
+inline constexpr std::uint32_t samples_per_summary_1s = 434 * samples_per_block;  // 0.999936 s
 
 struct BlockHeader {
-    std::uint64_t first_index;   // sample index of the first sample since stream start; lost samples are counted
-    std::uint64_t first_time;    // ticks: middle of what that sample measured, group delay removed
-    std::uint64_t lost_samples;  // since stream start: index steps without a valid sample
-    std::uint32_t boot_id;       // EEPROM counter; a new one means sums from zero and a new device clock
-    std::uint32_t segment;       // counts anchors since boot; within one, time = first_time + k * ticks_per_sample
-    std::uint32_t span;          // indices covered; the next block starts at first_index + span unless something was lost
-    std::uint32_t count;         // valid samples; in a block with codes count == span, as a loss ends the block
-    std::uint32_t flags;         // BlockFlag
-    std::uint32_t lost_blocks;   // since stream start, dropped because the ring was full
-    std::uint32_t adc_crc_errors;  // since stream start
-    std::uint32_t peak_overruns;   // since stream start: peak readings that came too late to be looked at
-    std::uint32_t slow_errors;     // since stream start: failed I2C transfers
-    std::uint32_t command_errors;  // since boot: frames on OUT 2 that were refused
+    std::uint64_t first_index;       // sample index of the first sample since stream start; lost samples are counted
+    std::uint64_t first_time;        // ticks: middle of what that sample measured, group delay removed
+    std::uint64_t lost_samples;      // since stream start: index steps without a valid sample
+    std::uint32_t boot_id;           // EEPROM counter; a new one means sums from zero and a new device clock
+    std::uint32_t segment;           // counts anchors since boot; within one, time = first_time + k * ticks_per_sample
+    std::uint32_t span;              // indices covered; the next block starts at first_index + span unless something was lost
+    std::uint32_t count;             // valid samples; in a block with codes count == span, as a loss ends the block
+    std::uint32_t flags;             // BlockFlag
+    std::uint32_t lost_blocks;       // since stream start, dropped because the ring was full
+    std::uint32_t adc_crc_errors;    // since stream start
+    std::uint32_t peak_overruns;     // since stream start: peak readings that came too late to be looked at
+    std::uint32_t slow_errors;       // since stream start: failed I2C transfers
+    std::uint32_t command_errors;    // since boot: frames on OUT 2 that were refused
     std::int16_t shunt_temperature;  // 0.01 degC
     std::int16_t board_temperature;  // 0.01 degC
     std::uint8_t rails;              // 1 or 2
@@ -150,9 +150,9 @@ static_assert(sizeof(RailExtremes) == 16 && std::has_unique_object_representatio
 
 // INA228 on the same shunt (rail 0): running sums since stream start, and the fast path over the very same conversions.
 struct SlowSums {
-    std::int64_t sum;        // INA228 shunt codes, 78.125 nV each
-    std::int64_t fast_sum;   // current codes of the samples inside those conversions
-    std::uint32_t count;     // conversions, wraps
+    std::int64_t sum;          // INA228 shunt codes, 78.125 nV each
+    std::int64_t fast_sum;     // current codes of the samples inside those conversions
+    std::uint32_t count;       // conversions, wraps
     std::uint32_t fast_count;  // samples, wraps
 };
 static_assert(sizeof(SlowSums) == 24 && std::has_unique_object_representations_v<SlowSums>);
@@ -161,14 +161,15 @@ static_assert(sizeof(SlowSums) == 24 && std::has_unique_object_representations_v
 // voltage code of the same time, shifted right by peak_shift. Windows reach back into the block before.
 inline constexpr std::uint32_t peak_shift = 12;
 struct PeakSummary {
-    std::array<std::int32_t, peak_groups> group_maximum;  // [0] is the group of 8 blocks that holds this one, [1] the 8 before ...
+    std::array<std::int32_t, peak_groups>
+        group_maximum;         // [0] is the group of 8 blocks that holds this one, [1] the 8 before ...
     std::int32_t maximum;      // largest window value that ended in this block; code_minimum of int32 when there is none
     std::uint16_t maximum_at;  // reading in this block at which that window ended, 0..; summaries: 0
     std::uint16_t minimum_reading;
     std::uint16_t maximum_reading;
-    std::uint16_t reserved;     // 0
-    std::uint32_t readings;     // in this block
-    std::uint32_t sum_low;      // sum of readings over this block; a 1 s summary reaches 1.03e9, which fits 32 bit
+    std::uint16_t reserved;  // 0
+    std::uint32_t readings;  // in this block
+    std::uint32_t sum_low;   // sum of readings over this block; a 1 s summary reaches 1.03e9, which fits 32 bit
 };
 static_assert(sizeof(PeakSummary) == 52 && std::has_unique_object_representations_v<PeakSummary>);
 
@@ -205,17 +206,17 @@ enum SidebandBit : std::uint8_t {
 
 // ------------------------------------------------------------------------------------------------------ commands and replies
 enum class CommandId : std::uint16_t {
-    get_info = 1,        // -> Info
-    start_stream = 2,    // StartStream -> nothing; sums and index from zero
-    stop_stream = 3,     // -> nothing
-    sync = 4,            // SyncRequest -> SyncReply
-    set_detail = 5,      // SetDetail -> nothing; takes effect at the next block edge
-    self_test = 6,       // -> SelfTestReport
-    read_storage = 7,    // ReadStorage -> StorageSlot header, then its bytes
-    write_storage = 8,   // WriteStorage, bytes -> nothing; written page by page while streaming goes on
-    set_drive_power = 9, // SetDrivePower -> nothing; latched, survives MCU reset
-    get_counters = 10,   // -> Counters
-    set_sync_out = 11,   // SetSyncOut -> nothing
+    get_info = 1,           // -> Info
+    start_stream = 2,       // StartStream -> nothing; sums and index from zero
+    stop_stream = 3,        // -> nothing
+    sync = 4,               // SyncRequest -> SyncReply
+    set_detail = 5,         // SetDetail -> nothing; takes effect at the next block edge
+    self_test = 6,          // -> SelfTestReport
+    read_storage = 7,       // ReadStorage -> StorageSlot header, then its bytes
+    write_storage = 8,      // WriteStorage, bytes -> nothing; written page by page while streaming goes on
+    set_drive_power = 9,    // SetDrivePower -> nothing; latched, survives MCU reset
+    get_counters = 10,      // -> Counters
+    set_sync_out = 11,      // SetSyncOut -> nothing
     enter_bootloader = 12,  // BootloaderKey -> nothing, then the rig leaves the bus
 };
 
@@ -249,7 +250,7 @@ constexpr std::string_view status_text(Status status) {
     return "a status this program does not know (newer firmware?)";
 }
 
-struct CommandHeader {  // first in every command and every reply
+struct CommandHeader {     // first in every command and every reply
     std::uint16_t id;      // CommandId
     std::uint16_t tag;     // chosen by the host, echoed
     std::uint16_t status;  // Status; 0 in commands
@@ -261,17 +262,17 @@ struct Info {
     std::uint32_t board_id;          // which hardware/ revision: 1 = m2-interposer A; 0xffff'0000 and above: simulated
     std::uint32_t firmware_version;  // major << 16 | minor << 8 | patch
     std::uint32_t boot_id;
-    std::uint32_t shunt_micro_ohm;   // nominal
+    std::uint32_t shunt_micro_ohm;  // nominal
     std::uint8_t protocol_version;
     std::uint8_t rails;
     std::uint8_t has_peak_path;
     std::uint8_t has_slow_path;
     std::uint8_t has_power_switch;
     std::uint8_t streaming;
-    std::uint8_t reset_cause;        // 0 power on, 1 watchdog, 2 fault, 3 command
+    std::uint8_t reset_cause;  // 0 power on, 1 watchdog, 2 fault, 3 command
     std::uint8_t reserved;
-    std::uint64_t now;               // ticks
-    std::array<char, 16> serial;     // zero padded ASCII
+    std::uint64_t now;            // ticks
+    std::array<char, 16> serial;  // zero padded ASCII
 };
 static_assert(sizeof(Info) == 48 && std::has_unique_object_representations_v<Info>);
 
@@ -298,8 +299,8 @@ struct SyncRequest {
 struct SyncReply {
     std::uint32_t exchange;
     std::uint32_t reserved;
-    std::uint64_t received;  // d2, ticks
-    std::uint64_t armed;     // d3, ticks
+    std::uint64_t received;      // d2, ticks
+    std::uint64_t armed;         // d3, ticks
     std::uint64_t frame_time;    // ticks of the latest start of frame, 0 without USB
     std::uint32_t frame_number;  // count of starts of frame since boot
     std::uint32_t reserved2;

@@ -1,6 +1,6 @@
 #pragma once
-// The two clocks of a run. Host time is CLOCK_MONOTONIC_RAW in nanoseconds; device time is the rig's crystal in ticks of 8 ns. They
-// are different types: only host/rig's clock map turns one into the other. In virtual time the host clock starts at 0.
+// The two clocks of a run. Host time is CLOCK_MONOTONIC_RAW in nanoseconds; device time is the rig's crystal in ticks of 8 ns.
+// They are different types: only host/rig's clock map turns one into the other. In virtual time the host clock starts at 0.
 
 #include <chrono>
 #include <cstdint>
@@ -32,7 +32,8 @@ using DeviceTime = DeviceClock::time_point;
 constexpr double to_seconds(Nanoseconds d) { return static_cast<double>(d.count()) * 1e-9; }
 constexpr Nanoseconds from_seconds(double s) { return Nanoseconds(static_cast<std::int64_t>(s * 1e9 + (s < 0 ? -0.5 : 0.5))); }
 
-// CLOCK_MONOTONIC_RAW, now. Any thread. Called only by the engine's threaded driver, real links and the cli (a test sees to it).
+// CLOCK_MONOTONIC_RAW, now. Any thread. Called only by the engine's threaded driver, real links and the cli (a test sees to
+// it).
 HostTime real_host_time();
 
 }  // namespace wattrig

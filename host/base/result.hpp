@@ -1,6 +1,6 @@
 #pragma once
-// Errors of the world outside, as values. Our own bugs are asserts; exceptions come only from RAII constructors and libraries and
-// are caught in cli.
+// Errors of the world outside, as values. Our own bugs are asserts; exceptions come only from RAII constructors and libraries
+// and are caught in cli.
 
 #include <boost/system/result.hpp>
 #include <stdexcept>

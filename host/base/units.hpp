@@ -16,10 +16,22 @@ class Quantity {
     constexpr explicit Quantity(double value) : value_(value) {}
     [[nodiscard]] constexpr double value() const { return value_; }
 
-    constexpr Quantity& operator+=(Quantity other) { value_ += other.value_; return *this; }
-    constexpr Quantity& operator-=(Quantity other) { value_ -= other.value_; return *this; }
-    constexpr Quantity& operator*=(double factor) { value_ *= factor; return *this; }
-    constexpr Quantity& operator/=(double divisor) { value_ /= divisor; return *this; }
+    constexpr Quantity& operator+=(Quantity other) {
+        value_ += other.value_;
+        return *this;
+    }
+    constexpr Quantity& operator-=(Quantity other) {
+        value_ -= other.value_;
+        return *this;
+    }
+    constexpr Quantity& operator*=(double factor) {
+        value_ *= factor;
+        return *this;
+    }
+    constexpr Quantity& operator/=(double divisor) {
+        value_ /= divisor;
+        return *this;
+    }
     friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.value_ + b.value_); }
     friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.value_ - b.value_); }
     friend constexpr Quantity operator-(Quantity a) { return Quantity(-a.value_); }
@@ -34,13 +46,17 @@ class Quantity {
 
 template <int V1, int A1, int S1, int V2, int A2, int S2>
 constexpr auto operator*(Quantity<V1, A1, S1> a, Quantity<V2, A2, S2> b) {
-    if constexpr (V1 + V2 == 0 && A1 + A2 == 0 && S1 + S2 == 0) return a.value() * b.value();
-    else return Quantity<V1 + V2, A1 + A2, S1 + S2>(a.value() * b.value());
+    if constexpr (V1 + V2 == 0 && A1 + A2 == 0 && S1 + S2 == 0)
+        return a.value() * b.value();
+    else
+        return Quantity<V1 + V2, A1 + A2, S1 + S2>(a.value() * b.value());
 }
 template <int V1, int A1, int S1, int V2, int A2, int S2>
 constexpr auto operator/(Quantity<V1, A1, S1> a, Quantity<V2, A2, S2> b) {
-    if constexpr (V1 == V2 && A1 == A2 && S1 == S2) return a.value() / b.value();
-    else return Quantity<V1 - V2, A1 - A2, S1 - S2>(a.value() / b.value());
+    if constexpr (V1 == V2 && A1 == A2 && S1 == S2)
+        return a.value() / b.value();
+    else
+        return Quantity<V1 - V2, A1 - A2, S1 - S2>(a.value() / b.value());
 }
 
 using Volts = Quantity<1, 0, 0>;
