@@ -1,0 +1,81 @@
+#pragma once
+// power.wrt: the frames as received, and between them the host's own records (exchanges, knots, markers, trouble) in the same
+// framing with types >= 0x80. Append-only; a CRC on each: readable after kill -9, unplug or a full disk. Format:
+// host/recording/FORMAT.md.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/base/clock.hpp"
+#include "host/base/result.hpp"
+#include "host/rig/block.hpp"
+#include "host/rig/clock_map.hpp"
+#include "host/rig/frame_decoder.hpp"
+
+namespace wattrig::recording {
+
+enum class HostRecord : std::uint8_t {
+    start = 0x80,  // version, REALTIME and MONOTONIC_RAW pair, rig's Info
+    exchange = 0x81,
+    knot = 0x82,
+    marker = 0x83,   // text at a host time
+    trouble = 0x84,  // text at a host time
+    arrival = 0x85,  // host time at which the next frame's bytes had arrived, at most each 100 ms
+    end = 0x86,      // clean end; missing = the recording was cut off
+};
+
+struct RecordingStart {
+    HostTime monotonic;            // pair of readings taken together
+    std::int64_t realtime_ns = 0;  // since 1970-01-01 UTC; 0 in virtual time
+    protocol::Info info{};
+    bool simulated = false;
+};
+
+// Buffered writer. All errors are kept: after the first, appends are dropped and counted, and nothing written is damaged.
+// Thread rule: one thread (the writer), or the event loop's in virtual time.
+class RecordingWriter {
+  public:
+    static Result<std::unique_ptr<RecordingWriter>> create(const std::string& path, const RecordingStart& start);
+    virtual ~RecordingWriter() = default;
+    virtual void append_frame(std::span<const std::uint8_t> frame_bytes, HostTime arrival) = 0;
+    virtual void append_exchange(const rig::Exchange& exchange) = 0;
+    virtual void append_knot(const rig::ClockKnot& knot, std::uint32_t boot_id) = 0;
+    virtual void append_marker(HostTime when, const std::string& text) = 0;
+    virtual void append_trouble(HostTime when, const std::string& text) = 0;
+    virtual Result<void> flush() = 0;   // to the kernel; called at least each second by its owner
+    virtual Result<void> finish() = 0;  // end record, flush, power.sum completed
+    [[nodiscard]] virtual std::uint64_t bytes() const = 0;
+};
+
+struct Marker {
+    HostTime when;
+    std::string text;
+};
+
+// What a pass over a recording hands out, in file order.
+class RecordingVisitor {
+  public:
+    virtual ~RecordingVisitor() = default;
+    virtual void on_start(const RecordingStart&) {}
+    virtual void on_block(const rig::BlockView&) {}
+    virtual void on_exchange(const rig::Exchange&) {}
+    virtual void on_knot(const rig::ClockKnot&, std::uint32_t /*boot_id*/) {}
+    virtual void on_marker(const Marker&) {}
+    virtual void on_trouble(const Marker&) {}
+};
+
+struct ReadReport {
+    rig::DecoderCounters counters;
+    bool clean_end = false;
+    std::uint64_t bad_records = 0;  // good CRC, contents that contradict themselves
+    std::string first_problem;      // file, offset, what was expected; empty when none
+};
+
+// One pass in constant memory. An error only when the file cannot be opened or is no recording at all.
+Result<ReadReport> read_recording(const std::string& path, RecordingVisitor& visitor);
+
+}  // namespace wattrig::recording
