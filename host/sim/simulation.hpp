@@ -1,0 +1,62 @@
+#pragma once
+// The simulated drive and the simulated rig, wired together: a virtual backend for the engine, a link for the capture, and the
+// real firmware core between the analog model and the wire. What comes out is always flagged simulated.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/base/clock.hpp"
+#include "host/base/result.hpp"
+#include "host/io/backend.hpp"
+#include "host/io/engine.hpp"
+#include "host/power/calibration.hpp"
+#include "host/rig/link.hpp"
+
+namespace wattrig::sim {
+
+struct ModelSummary {
+    std::string name;         // "sim:NAME" on the command line
+    std::string description;  // one line
+    std::uint64_t capacity;   // bytes
+    std::uint32_t logical_block;
+};
+// Models that come with the program.
+std::vector<ModelSummary> list_models();
+
+struct SimulationOptions {
+    std::string model = "client-1tb";  // a name of list_models, or a path of a model's JSON
+    std::uint64_t seed = 1;            // of everything drawn: parts of the rig, noise, latencies of the link
+    bool aggregate = false;            // fidelity; exact otherwise
+    bool rig = true;                   // false: only the drive
+};
+
+// Drive and rig in virtual time.
+class VirtualSimulation {
+  public:
+    static Result<std::unique_ptr<VirtualSimulation>> create(const SimulationOptions& options);
+    virtual ~VirtualSimulation() = default;
+    virtual io::VirtualBackend& drive() = 0;
+    virtual io::VirtualActor& rig_actor() = 0;                                // add to the loop
+    virtual rig::Link& link() = 0;                                            // delivers inside the loop
+    [[nodiscard]] virtual const power::Calibration& calibration() const = 0;  // as calibrated: near the drawn truth, not equal
+    [[nodiscard]] virtual ModelSummary model() const = 0;
+    // Truth for tests: energy at the drive since time 0, by the model's own book-keeping, not through any code or sample.
+    [[nodiscard]] virtual double true_energy(HostTime t) const = 0;
+};
+
+// The rig beside real I/O: power is made from the operations that the workers put on their taps, up to the lowest watermark and
+// at least 50 ms behind the real clock. Its link is polled by the capture thread in real time.
+class LiveSimulation {
+  public:
+    static Result<std::unique_ptr<LiveSimulation>> create(const SimulationOptions& options);
+    virtual ~LiveSimulation() = default;
+    virtual rig::Link& link() = 0;
+    // Main thread, between phases. While no taps are set the drive is idle.
+    virtual void set_taps(std::vector<io::OperationTap*> taps) = 0;
+    [[nodiscard]] virtual const power::Calibration& calibration() const = 0;
+    [[nodiscard]] virtual ModelSummary model() const = 0;
+};
+
+}  // namespace wattrig::sim
