@@ -81,8 +81,8 @@ Axis read_axis(const Json& value, const std::string& where, Diagnosis& diagnosis
         const auto* synonym = find_parameter_or_synonym(name);
         const auto near = synonym ? std::optional<std::string>(synonym->name) : nearest_word(name, names);
         diagnosis.refuse(reader.at("axis"),
-                         near ? fmt::format("unknown parameter {}; was \"{}\" meant?", quoted(name), *near)
-                              : fmt::format("unknown parameter {}; known: {}", quoted(name), fmt::join(names, ", ")));
+                         near ? fmt::format("unknown parameter {}; was \"{}\" meant?", quoted_text(name), *near)
+                              : fmt::format("unknown parameter {}; known: {}", quoted_text(name), fmt::join(names, ", ")));
         return axis;
     }
     std::vector<Json> list;
@@ -379,7 +379,7 @@ void check_chart(const Json& value, const std::string& where, Diagnosis& diagnos
         if (!name.empty() && !find_parameter(name) && name != "repeat" && name != "position" && name != "time" &&
             name != "round")
             diagnosis.refuse(reader.at(key),
-                             fmt::format("expected a parameter, position, time, round or repeat, came {}", quoted(name)));
+                             fmt::format("expected a parameter, position, time, round or repeat, came {}", quoted_text(name)));
     static constexpr std::array<std::string_view, 9> figures{"iops",
                                                              "megabytes_per_second",
                                                              "latency_mean",
@@ -393,7 +393,7 @@ void check_chart(const Json& value, const std::string& where, Diagnosis& diagnos
     for (const auto& figure : wanted)
         if (std::find(figures.begin(), figures.end(), figure) == figures.end())
             diagnosis.refuse(reader.at("y"),
-                             fmt::format("expected some of {}, came {}", fmt::join(figures, ", "), quoted(figure)));
+                             fmt::format("expected some of {}, came {}", fmt::join(figures, ", "), quoted_text(figure)));
     reader.finish();
 }
 
@@ -429,11 +429,11 @@ std::optional<Document> read_document(const std::string& json_text_of_suite, Dia
     ObjectReader reader(*json, "", "a suite", diagnosis);
     const std::string format = reader.required_text("format");
     if (diagnosis.ok() && format != "wattrig.suite/1")
-        diagnosis.refuse("/format", fmt::format("expected \"wattrig.suite/1\", came {}", quoted(format)));
+        diagnosis.refuse("/format", fmt::format("expected \"wattrig.suite/1\", came {}", quoted_text(format)));
     document.name = reader.required_text("name");
     if (diagnosis.ok() && !is_name(document.name))
         diagnosis.refuse("/name", fmt::format("expected small letters, digits, '-', '_' and '.', at most 64, came {}",
-                                              quoted(document.name)));
+                                              quoted_text(document.name)));
     document.title = reader.required_text("title");
     document.version = reader.text("version", "1");
     reader.text("source");
@@ -451,7 +451,7 @@ std::optional<Document> read_document(const std::string& json_text_of_suite, Dia
         for (std::size_t i = 0; i + 1 < document.scores.size(); ++i)
             if (document.scores[i].name == document.scores.back().name)
                 diagnosis.refuse(where,
-                                 fmt::format("the name {} is that of another score", quoted(document.scores.back().name)));
+                                 fmt::format("the name {} is that of another score", quoted_text(document.scores.back().name)));
     });
     read_list(reader.take("charts"), "/charts", 100, diagnosis,
               [&](const Json& value, const std::string& where) { check_chart(value, where, diagnosis); });

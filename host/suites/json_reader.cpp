@@ -193,7 +193,7 @@ std::optional<Json> parse_json(const std::string& text, Diagnosis& diagnosis) {
     try {
         Json json = Json::parse(text, note_keys);
         if (!twice.empty()) {
-            diagnosis.refuse("", fmt::format("has the key {} twice in one object", quoted(twice)));
+            diagnosis.refuse("", fmt::format("has the key {} twice in one object", quoted_text(twice)));
             return std::nullopt;
         }
         return json;
@@ -213,7 +213,7 @@ std::string json_text(const Json& value) {
     switch (value.type()) {
         case Json::value_t::null: return "null";
         case Json::value_t::boolean: return value.get<bool>() ? "true" : "false";
-        case Json::value_t::string: return quoted(value.get_ref<const std::string&>());
+        case Json::value_t::string: return quoted_text(value.get_ref<const std::string&>());
         case Json::value_t::object: return "an object";
         case Json::value_t::array: return value.empty() ? "an empty list" : fmt::format("a list of {}", value.size());
         default: return value.dump();
@@ -491,7 +491,7 @@ void ObjectReader::finish() {
             hint = fmt::format("was \"{}\" meant?", *near);
         else
             hint = fmt::format("known here: {}", fmt::join(known_, ", "));
-        diagnosis_.refuse(where_, fmt::format("unknown key {}; {}", quoted(key), hint));
+        diagnosis_.refuse(where_, fmt::format("unknown key {}; {}", quoted_text(key), hint));
         return;
     }
 }

@@ -162,10 +162,10 @@ const ParameterInfo* find_key(const std::string& key, Diagnosis& diagnosis) {
     }
     const auto near = nearest_word(key, names);
     diagnosis.refuse("",
-                     near ? fmt::format("unknown override {}; was \"{}\" meant?", quoted(key), *near)
+                     near ? fmt::format("unknown override {}; was \"{}\" meant?", quoted_text(key), *near)
                           : fmt::format("unknown override {}; known: runtime, ramp, pattern, read_percent, block_size, depth, "
                                         "workers, span, offset, bytes, rate, rate_iops and the other parameters of a step",
-                                        quoted(key)));
+                                        quoted_text(key)));
     return nullptr;
 }
 
@@ -192,7 +192,7 @@ void apply_overrides(Document& document, const std::vector<std::pair<std::string
                 if (std::any_of(values.begin(), values.end(), [&](const Setting& old) {
                         return value_text(*parameter, old.value) == value_text(*parameter, *value);
                     })) {
-                    diagnosis.refuse(where, fmt::format("the value {} is there twice", quoted(one)));
+                    diagnosis.refuse(where, fmt::format("the value {} is there twice", quoted_text(one)));
                     return;
                 }
                 values.push_back({parameter, *value, where, true});

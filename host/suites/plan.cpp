@@ -66,7 +66,7 @@ Result<Plan> make_plan(const PlanRequest& request) {
         const auto names = suite_names();
         const auto near = nearest_word(request.suite, names);
         return bad_input(
-            fmt::format("unknown suite {}; {}", quoted(request.suite),
+            fmt::format("unknown suite {}; {}", quoted_text(request.suite),
                         near ? fmt::format("was \"{}\" meant?", *near) : fmt::format("known: {}", fmt::join(names, ", "))));
     }
     auto text = read_file(request.suite);

@@ -259,7 +259,7 @@ class Planner {
         }
         if (!labels_.insert(label).second) {
             diagnosis_.refuse(planned.where, fmt::format("the label {} is that of another step; give the steps different names",
-                                                         quoted(label)));
+                                                         quoted_text(label)));
             return;
         }
         need(planned.step);
@@ -334,7 +334,7 @@ void add_scores(const Document& document, const std::vector<Planned>& steps, boo
                                                      rule.weights.size()));
         } else {
             diagnosis.refuse(rule.where,
-                             fmt::format("the score {} names cells that no scored I/O step has", quoted(rule.name)));
+                             fmt::format("the score {} names cells that no scored I/O step has", quoted_text(rule.name)));
         }
     }
 }

@@ -118,10 +118,10 @@ Result<std::uint64_t> parse_size(std::string_view text, bool plain_number) {
     constexpr std::uint64_t top = std::uint64_t{1} << 60;
     if (const auto value = parse(text, size_units, plain_number ? 1 : 0, top)) return *value;
     if (is_ambiguous_unit(text) && !parse(text, size_units, 0, std::numeric_limits<std::uint64_t>::max()))
-        return bad_input(
-            fmt::format("{} is ambiguous, write KiB, MiB, GiB (powers of 1024) or kB, MB, GB (powers of 1000)", quoted(text)));
+        return bad_input(fmt::format("{} is ambiguous, write KiB, MiB, GiB (powers of 1024) or kB, MB, GB (powers of 1000)",
+                                     quoted_text(text)));
     return bad_input(fmt::format("expected a size in whole bytes such as \"4 KiB\", \"16 GB\" or \"128k\" (= 128 KiB), came {}",
-                                 quoted(text)));
+                                 quoted_text(text)));
 }
 
 Result<Nanoseconds> parse_time(std::string_view text, bool plain_number) {
@@ -129,7 +129,7 @@ Result<Nanoseconds> parse_time(std::string_view text, bool plain_number) {
     if (const auto value = parse(text, time_units, plain_number ? 1'000'000'000 : 0, top))
         return Nanoseconds(static_cast<std::int64_t>(*value));
     return bad_input(
-        fmt::format("expected a time of at most 366 d such as \"60 s\", \"2 min\" or \"250 ms\", came {}", quoted(text)));
+        fmt::format("expected a time of at most 366 d such as \"60 s\", \"2 min\" or \"250 ms\", came {}", quoted_text(text)));
 }
 
 std::string format_size(std::uint64_t bytes) {
@@ -198,7 +198,7 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
     return best;
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
     std::string out = "\"";
     for (const char c : text.substr(0, 60)) out += (static_cast<unsigned char>(c) < 0x20 || c == '"' || c == 0x7F) ? '?' : c;
     // A cut inside a character of several bytes would be no UTF-8.

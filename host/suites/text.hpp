@@ -29,6 +29,6 @@ std::string format_number(double value);        // shortest that reads back the 
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> candidates);
 
 // "x" for a message: at most 60 characters, control characters and quotes made harmless.
-std::string quoted(std::string_view text);
+std::string quoted_text(std::string_view text);
 
 }  // namespace wattrig::suites
