@@ -94,14 +94,12 @@ Columns columns_of(const analysis::RunResult& result, const std::string& micro) 
               [](const PhaseResult& p) { return figure_text(p.watts).spread; });
     build.add("MB/s/W", "", "work per energy: MB/s for each watt, that is MB per joule", 0,
               [](const PhaseResult& p) { return figure_text(p.megabytes_per_second_per_watt).value; });
-    build.add("IOPS/W", "", "operations per joule", 3,
-              [](const PhaseResult& p) { return figure_text(p.iops_per_watt).value; });
+    build.add("IOPS/W", "", "operations per joule", 3, [](const PhaseResult& p) { return figure_text(p.iops_per_watt).value; });
     build.add("energy", micro + "J/op", "energy of one operation", 0,
               [](const PhaseResult& p) { return figure_text(p.microjoules_per_operation).value; });
     if (any(table.rows, [](const PhaseResult& p) { return p.idle_subtracted_microjoules_per_operation.value; }))
-        build.add("-idle", micro + "J/op", "energy of one operation above idle", 6, [](const PhaseResult& p) {
-            return figure_text(p.idle_subtracted_microjoules_per_operation).value;
-        });
+        build.add("-idle", micro + "J/op", "energy of one operation above idle", 6,
+                  [](const PhaseResult& p) { return figure_text(p.idle_subtracted_microjoules_per_operation).value; });
     if (any(table.rows, [](const PhaseResult& p) { return p.cool_off_joules; }))
         build.add("after", "J", "energy above idle in the cool-off that followed: work that the drive put off", 5,
                   [](const PhaseResult& p) { return significant(p.cool_off_joules, 3); });

@@ -16,7 +16,7 @@ using analysis::PhaseResult;
 std::string number(std::optional<double> value) {
     return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string();
 }
-std::string number(std::uint64_t value) { return fmt::format("{}", value); }
+std::string whole(std::uint64_t value) { return fmt::format("{}", value); }
 std::string yes_no(bool value) { return value ? "yes" : "no"; }
 
 class Table {
@@ -42,9 +42,9 @@ struct LatencyPart {
     std::optional<double> analysis::LatencyFigures::* value;
 };
 constexpr LatencyPart latency_parts[] = {
-    {"mean", &analysis::LatencyFigures::mean},   {"min", &analysis::LatencyFigures::minimum},
-    {"p50", &analysis::LatencyFigures::p50},     {"p90", &analysis::LatencyFigures::p90},
-    {"p99", &analysis::LatencyFigures::p99},     {"p99.9", &analysis::LatencyFigures::p99_9},
+    {"mean", &analysis::LatencyFigures::mean},     {"min", &analysis::LatencyFigures::minimum},
+    {"p50", &analysis::LatencyFigures::p50},       {"p90", &analysis::LatencyFigures::p90},
+    {"p99", &analysis::LatencyFigures::p99},       {"p99.9", &analysis::LatencyFigures::p99_9},
     {"p99.99", &analysis::LatencyFigures::p99_99}, {"max", &analysis::LatencyFigures::maximum},
 };
 
@@ -98,7 +98,7 @@ std::string phases_csv(const analysis::RunResult& result) {
     const HostTime start = result.phases.empty() ? HostTime{} : result.phases.front().phase.outcome.begin;
     for (const PhaseResult& phase : result.phases) {
         const recording::PhaseRecord& record = phase.phase;
-        table.figure(number(std::uint64_t{record.number}));
+        table.figure(whole(record.number));
         table.text(record.step);
         table.text(record.label);
         table.text(record.kind);
@@ -117,7 +117,7 @@ std::string phases_csv(const analysis::RunResult& result) {
             bytes += kind.bytes;
             errors += kind.errors;
         }
-        for (const std::uint64_t count : {operations, bytes, errors}) table.figure(record.has_io ? number(count) : "");
+        for (const std::uint64_t count : {operations, bytes, errors}) table.figure(record.has_io ? whole(count) : "");
         for (const auto& value : {phase.iops, phase.read_iops, phase.write_iops, phase.megabytes_per_second})
             table.figure(number(value));
         table.figure(record.has_io ? number(record.outcome.mean_depth) : "");
@@ -131,9 +131,9 @@ std::string phases_csv(const analysis::RunResult& result) {
             table.figure(number(figure.spread));
         }
         const power::IntervalPower& power = phase.power;
-        for (const auto& value : {plain(power.energy), plain(power.minimum), plain(power.maximum), plain(power.pcm1),
-                                  plain(power.pcm2), plain(power.mean_voltage), plain(power.minimum_voltage),
-                                  plain(power.mean_current)})
+        for (const auto& value :
+             {plain(power.energy), plain(power.minimum), plain(power.maximum), plain(power.pcm1), plain(power.pcm2),
+              plain(power.mean_voltage), plain(power.minimum_voltage), plain(power.mean_current)})
             table.figure(number(value));
         table.figure(result.power_measured ? number(power.coverage) : "");
         table.figure(number(phase.cool_off_joules));
@@ -148,9 +148,9 @@ std::string phases_csv(const analysis::RunResult& result) {
 
 std::string scores_csv(const analysis::RunResult& result) {
     Table table;
-    for (const char* name : {"score", "throughput [MB/s]", "power [W]", "mean_of_ratios [MB/s/W]", "mean_of_ratios_U_k2 [MB/s/W]",
-                             "ratio_of_means [MB/s/W]", "ratio_of_means_U_k2 [MB/s/W]", "total_bytes_per_joule [MB/J]",
-                             "total_bytes_per_joule_U_k2 [MB/J]", "power_simulated"})
+    for (const char* name : {"score", "throughput [MB/s]", "power [W]", "mean_of_ratios [MB/s/W]",
+                             "mean_of_ratios_U_k2 [MB/s/W]", "ratio_of_means [MB/s/W]", "ratio_of_means_U_k2 [MB/s/W]",
+                             "total_bytes_per_joule [MB/J]", "total_bytes_per_joule_U_k2 [MB/J]", "power_simulated"})
         table.head(name);
     table.end();
     for (const analysis::Score& score : result.scores) {

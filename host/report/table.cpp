@@ -160,8 +160,8 @@ void print_scores(Page& page, const analysis::RunResult& result) {
     for (const analysis::Score& score : result.scores)
         grid.lines.push_back({.group = {},
                               .cells = {shortened(page.safe(score.name), 40), significant(score.megabytes_per_second, 4),
-                                        significant(score.watts, 4), with_u(score.mean_of_ratios),
-                                        with_u(score.ratio_of_means), with_u(score.total_bytes_per_joule)}});
+                                        significant(score.watts, 4), with_u(score.mean_of_ratios), with_u(score.ratio_of_means),
+                                        with_u(score.total_bytes_per_joule)}});
     page.line();
     grid.print(page);
 }
