@@ -29,14 +29,16 @@ struct Step {
     std::string label;  // "randread 4 KiB QD4", unique in the plan
     io::Workload workload;
     Nanoseconds duration{0};
+    double within_kelvin = 1;  // cool_off: over before `duration` when the drive is this near to its temperature at the start
     std::vector<std::pair<std::string, std::string>> parameters;  // axes of the table, in the suite's order
     bool scored = true;
-    std::string condition_note;  // why it will be skipped, shown in the result; empty = runs
+    std::string condition_note;  // why it is left out (or, for unsupported: what is missing), for the result; empty = runs
 };
 
 struct ScoreRequest {
     std::string name;
     std::vector<std::string> step_labels;
+    std::vector<double> weights;  // one for each label; empty = all equal
 };
 
 struct Plan {
