@@ -18,8 +18,10 @@ void complete_run_json(json& run_json, const suites::Plan& plan, const WalkSetup
                          {"scale", plan.scale},
                          {"resolved", resolved.is_discarded() ? json(plan.resolved_json) : std::move(resolved)}};
     run_json["scores"] = json::array();
-    for (const suites::ScoreRequest& score : plan.scores)
-        run_json["scores"].push_back({{"name", score.name}, {"steps", score.step_labels}});
+    for (const suites::ScoreRequest& score : plan.scores) {
+        json& asked = run_json["scores"].emplace_back(json{{"name", score.name}, {"steps", score.step_labels}});
+        if (!score.weights.empty()) asked["weights"] = score.weights;
+    }
     run_json["notes"] = plan.notes;
     run_json["rig"] = {
         {"present", setup.rig}, {"description", setup.rig_description}, {"simulated", setup.rig && setup.rig_simulated}};

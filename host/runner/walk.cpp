@@ -16,8 +16,7 @@ using namespace std::chrono_literals;
 using suites::StepKind;
 
 constexpr Nanoseconds clock_patience = 10s;
-constexpr Nanoseconds edge = 500ms;         // recorded before the first and after the last phase
-constexpr double cool_enough_kelvin = 1.0;  // METHODS: a cool-off ends within 1 K of the start
+constexpr Nanoseconds edge = 500ms;  // recorded before the first and after the last phase
 
 const char* phase_kind(StepKind kind) {
     switch (kind) {
@@ -30,7 +29,8 @@ const char* phase_kind(StepKind kind) {
     }
     return "unsupported";
 }
-bool runs(const suites::Step& step) { return step.condition_note.empty(); }
+// An unsupported step's note says what is missing; it is refused, not left out.
+bool runs(const suites::Step& step) { return step.kind == StepKind::unsupported || step.condition_note.empty(); }
 bool has_io(StepKind kind) { return kind == StepKind::io || kind == StepKind::fill || kind == StepKind::purge; }
 
 std::string self_test_words(std::uint32_t failed) {
@@ -70,7 +70,7 @@ class Walk {
                 warn(fmt::format("{} records of the rig were dropped because the disk of the run directory was too slow",
                                  dropped));
         }
-        auto written = write_run_json(done.has_value() && !summary_.interrupted);
+        auto written = write_run_json(done.has_value());
         if (!done) return done.error();
         if (!written) return written.error();
         return summary_;
@@ -189,7 +189,7 @@ class Walk {
         const auto cool = [&] {
             if (!may_end_early) return false;
             const auto temperature = stage_.drive_temperature();
-            return temperature && *temperature <= *start_temperature_ + cool_enough_kelvin;
+            return temperature && *temperature <= *start_temperature_ + step.within_kelvin;
         };
         pass(step.duration, &step, cool);
         return stage_.now();
@@ -292,7 +292,9 @@ Result<void> check_plan(const suites::Plan& plan) {
         // A purge is carried out as discards; other ways need control of the drive.
         const bool possible = step.kind != StepKind::unsupported && (step.kind != StepKind::purge || step.workload.discard);
         if (possible) continue;
-        if (++count <= 3) labels += (labels.empty() ? "" : ", ") + step.label;
+        if (++count > 3) continue;
+        labels += (labels.empty() ? "" : ", ") + step.label;
+        if (!step.condition_note.empty()) labels += " (" + step.condition_note + ")";
     }
     if (count == 0) return {};
     return bad_input(fmt::format("the suite {} has steps that this version cannot carry out: {}{}", plan.suite, labels,
