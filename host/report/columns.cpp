@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <functional>
 
 #include "host/report/figures.hpp"
@@ -10,6 +11,8 @@ namespace wattrig::report {
 namespace {
 
 using analysis::PhaseResult;
+
+constexpr std::size_t most_places = SIZE_MAX;
 
 std::optional<std::uint32_t> depth_of(const recording::PhaseRecord& phase) {
     for (const auto& [key, value] : phase.parameters) {
@@ -21,14 +24,14 @@ std::optional<std::uint32_t> depth_of(const recording::PhaseRecord& phase) {
     return std::nullopt;
 }
 
-// "randread 4 KiB QD4" is row "QD4" of group "randread 4 KiB".
+// "randread 4 KiB QD4" is row "QD4" of group "randread 4 KiB"; what stands behind the depth belongs to the group, too.
 Row row_of(const PhaseResult& phase) {
     Row row{.phase = &phase, .group = {}, .name = phase.phase.label, .depth = depth_of(phase.phase)};
-    const std::size_t space = row.name.rfind(" QD");
-    if (row.depth && space != std::string::npos && space > 0 && row.name.find(' ', space + 1) == std::string::npos) {
-        row.group = row.name.substr(0, space);
-        row.name = row.name.substr(space + 1);
-    }
+    const std::size_t begin = row.name.find(" QD");
+    if (!row.depth || !phase.phase.has_io || begin == std::string::npos || begin == 0) return row;
+    const std::size_t end = std::min(row.name.find_first_of(" ,", begin + 1), row.name.size());
+    row.group = row.name.substr(0, begin) + row.name.substr(end);
+    row.name = row.name.substr(begin + 1, end - begin - 1);
     return row;
 }
 
@@ -70,6 +73,25 @@ std::vector<Row> rows_of(const analysis::RunResult& result) {
     std::vector<Row> rows;
     for (const PhaseResult& phase : result.phases)
         if (phase.phase.kind != "cool_off") rows.push_back(row_of(phase));
+    // A suite may go through its patterns at one depth after the other, with idle times between: a reader wants the depths of a
+    // pattern together, and what is no load behind them.
+    std::vector<std::string> order;
+    const auto place = [&](const Row& row) {
+        if (row.phase->phase.kind != "io") return most_places;
+        const std::string& key = row.group.empty() ? row.name : row.group;
+        const auto found = std::find(order.begin(), order.end(), key);
+        if (found != order.end()) return static_cast<std::size_t>(found - order.begin());
+        order.push_back(key);
+        return order.size() - 1;
+    };
+    std::vector<std::pair<std::size_t, Row>> placed;
+    for (Row& row : rows) {
+        const std::size_t at = place(row);
+        placed.emplace_back(at, std::move(row));
+    }
+    std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    rows.clear();
+    for (auto& [at, row] : placed) rows.push_back(std::move(row));
     return rows;
 }
 

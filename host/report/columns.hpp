@@ -17,7 +17,8 @@ struct Row {
     std::string name;                              // "QD4", or the whole label when it stands alone
     std::optional<std::uint32_t> depth;            // in total, over all workers
 };
-// In order of execution. Cool-offs are left out: what they cost stands beside the phase before them.
+// Groups in order of first appearance, their rows in order of execution; idle times and fills at the end. Cool-offs are left
+// out: what they cost stands beside the phase before them.
 std::vector<Row> rows_of(const analysis::RunResult& result);
 
 struct Column {
