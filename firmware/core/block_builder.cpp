@@ -35,12 +35,13 @@ std::size_t BlockBuilder::finish(const protocol::BlockHeader& header, const prot
     put(std::uint32_t{0});
     if (keeps_codes_) {
         // Channels were written where they stand in a full block; a shorter one closes the gaps.
-        constexpr std::uint32_t channel_bytes = protocol::samples_per_block * protocol::bytes_per_code;
-        const std::uint32_t bytes = count_ * protocol::bytes_per_code;
-        for (std::uint32_t channel = 0; channel < 2 * rails_; ++channel, at += bytes) {
+        constexpr std::size_t channel_bytes = std::size_t{protocol::samples_per_block} * protocol::bytes_per_code;
+        const std::size_t bytes = std::size_t{count_} * protocol::bytes_per_code;
+        for (std::size_t channel = 0; channel < std::size_t{2} * rails_; ++channel, at += bytes) {
             if (at != codes_ + channel * channel_bytes) std::memmove(at, codes_ + channel * channel_bytes, bytes);
         }
-        if (at != codes_ + 2 * rails_ * channel_bytes) std::memmove(at, codes_ + 2 * rails_ * channel_bytes, count_);
+        const std::uint8_t* const sideband = codes_ + 2 * channel_bytes * rails_;
+        if (at != sideband) std::memmove(at, sideband, count_);
         at += count_;
     }
     const auto size = static_cast<std::size_t>(at - payload_);

@@ -5,6 +5,7 @@
 // Thread rule: interrupt side only.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "firmware/core/running_sums.hpp"
@@ -63,8 +64,8 @@ class BlockBuilder {
 
   private:
     void keep_codes(const AdcSample& sample) {
-        constexpr std::uint32_t channel_bytes = protocol::samples_per_block * protocol::bytes_per_code;
-        std::uint8_t* at = codes_ + count_ * protocol::bytes_per_code;
+        constexpr std::size_t channel_bytes = std::size_t{protocol::samples_per_block} * protocol::bytes_per_code;
+        std::uint8_t* at = codes_ + std::size_t{count_} * protocol::bytes_per_code;
         for (std::uint32_t rail = 0; rail < rails_; ++rail, at += 2 * channel_bytes) {
             protocol::store_code(at, sample.v[rail]);
             protocol::store_code(at + channel_bytes, sample.i[rail]);

@@ -187,7 +187,7 @@ constexpr std::size_t block_fixed_bytes(std::size_t rails) {
 }
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 3) & ~std::size_t{3}; }
 constexpr std::size_t block_payload_bytes(std::size_t rails, std::size_t codes) {
-    return padded(block_fixed_bytes(rails) + codes * (2 * bytes_per_code * rails + 1));
+    return padded(block_fixed_bytes(rails) + codes * (rails * 2 * bytes_per_code + 1));
 }
 constexpr std::size_t frame_bytes(std::size_t payload) { return sizeof(FrameHeader) + payload + crc_bytes; }
 inline constexpr std::size_t maximum_payload_bytes = block_payload_bytes(maximum_rails, samples_per_block);
