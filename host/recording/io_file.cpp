@@ -156,7 +156,7 @@ Result<void> decode_io_record(std::span<const std::uint8_t> bytes, std::uint32_t
     const std::span<const std::uint8_t> payload = bytes.subspan(sizeof header, header.payload_bytes);
     if (header.payload_crc != crc32c(payload)) return bad_input(where + "the check of its contents is wrong");
 
-    const Error contradiction = bad_input(where + "lengths and counts contradict each other");
+    Error contradiction = bad_input(where + "lengths and counts contradict each other");
     Taker from(payload);
     if (header.kinds > io::operation_kinds || std::uint64_t{header.windows} * sizeof(WindowRecord) > from.left()) {
         return contradiction;

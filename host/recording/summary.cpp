@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t frames_per_mark = 64;
 // No screen shows more; a whole stream at the finest level may be asked for by mistake.
 constexpr std::uint64_t most_points = std::uint64_t{1} << 22;
+constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 constexpr std::uint64_t index_limit = std::uint64_t{1} << 60;
 
 struct Entry {
@@ -107,7 +108,7 @@ class Rebuild final : public RecordingVisitor {
     explicit Rebuild(Appender& to) : to_(to) {}
     void on_block_at(const rig::BlockView& block, std::uint64_t file_offset) override {
         builder.add(block, file_offset);
-        if (builder.frames().size() >= 64 * 1024) write();
+        if (builder.frames().size() >= piece_bytes) write();
     }
     void write() {
         to_.append(builder.frames());

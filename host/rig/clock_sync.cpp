@@ -329,7 +329,7 @@ ClockMap refit_two_sided(std::span<const Exchange> exchanges, const ClockParamet
         for (std::size_t k = 1; k < knots.size(); ++k) fits = fits && knots[k].host > knots[k - 1].host;
         if (!fits) continue;
         knots.pop_back();
-        return ClockMap(std::move(knots), boot_id,
+        return ClockMap(knots, boot_id,
                         assumed > p.guarantee_ppm_per_s ? "two-sided, assuming " + number(assumed) + " ppm/s" : "two-sided");
     }
     return ClockMap{};

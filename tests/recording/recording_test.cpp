@@ -173,7 +173,8 @@ TEST(Recording, FilesFromElsewhereAreRefusedInOneSentence) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         std::mt19937_64 random(seed);
         Bytes noise(random() % 5000);
-        for (std::uint8_t& byte : noise) byte = static_cast<std::uint8_t>(seed % 2 == 0 ? random() : "WTR1"[random() % 4]);
+        for (std::uint8_t& byte : noise)
+            byte = seed % 2 == 0 ? static_cast<std::uint8_t>(random()) : static_cast<std::uint8_t>("WTR1"[random() % 4]);
         const Result<ReadReport> report = read_recording(noise, "noise", seen);
         EXPECT_FALSE(report);
         EXPECT_NE(report.error().message.find("noise"), std::string::npos);

@@ -23,7 +23,7 @@ struct Recorded {
     BlockMaker maker;
     std::vector<bool> received;  // by sample index
 
-    Recorded() { writer = std::move(*RecordingWriter::create(path, {})); }
+    Recorded() { writer = *RecordingWriter::create(path, {}); }
     void give(const Bytes& frame) {
         const std::uint64_t end = maker.next_index;
         received.resize(end, true);
@@ -76,7 +76,7 @@ void expect_equal(const SummaryPoint& point, const std::vector<bool>& received, 
 void expect_all_levels(const PowerSummary& summary, const Recorded& recorded) {
     ASSERT_EQ(summary.epochs().size(), 1u);
     const std::uint64_t end = recorded.received.size();
-    for (const std::uint64_t step : {256, 512, 3 * 256, 4096, 8192, 65536, 1 << 20}) {
+    for (const std::uint64_t step : {256u, 512u, 768u, 4096u, 8192u, 65536u, 1u << 20}) {
         const std::vector<SummaryPoint> points = summary.read(0, 0, end, step);
         ASSERT_EQ(points.size(), (end + step - 1) / step);
         for (const SummaryPoint& point : points) expect_equal(point, recorded.received, recorded.maker.anchor);
@@ -162,7 +162,7 @@ TEST(PowerSummary, BlocksWithoutCodesKeepTheirMeansAndAreMarked) {
     ASSERT_TRUE(summary);
     double sum = 0;
     for (std::uint64_t k = 0; k < end; ++k) sum += test::i_of(k);
-    for (const std::uint64_t step : {256, 4096, 65536, 1 << 20}) {
+    for (const std::uint64_t step : {256u, 4096u, 65536u, 1u << 20}) {
         double total = 0;
         std::uint64_t count = 0;
         bool any_coarse = false;

@@ -102,7 +102,7 @@ TEST(ParseBlock, NeverReadsBeyondItsBytes) {
         const Result<BlockView> view = parse_block(payload);
         if (!view || !view->has_codes()) continue;
         for (std::size_t rail = 0; rail < view->header.rails; ++rail) {
-            EXPECT_LE(view->i_codes[rail] + 3 * view->header.count, payload.data() + payload.size());
+            EXPECT_LE(view->i_codes[rail] + std::size_t{3} * view->header.count, payload.data() + payload.size());
         }
         EXPECT_LE(view->sideband + view->header.count, payload.data() + payload.size());
     }

@@ -148,8 +148,8 @@ void expect_in_step(const std::vector<Bytes>& frames, const Bytes& damaged, cons
 
 TEST(FrameDecoder, IsInStepAgainAfterAnyDamageAtAnyByte) {
     BlockMaker maker;
-    std::vector<Bytes> frames;
-    for (int k = 0; k < 5; ++k) frames.push_back(maker.block());
+    std::vector<Bytes> frames(5);
+    for (Bytes& frame : frames) frame = maker.block();
     std::mt19937_64 random(17);
     for (std::size_t at = 0; at < frames[2].size(); ++at) {
         const auto here = static_cast<std::ptrdiff_t>(at);

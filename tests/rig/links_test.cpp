@@ -147,7 +147,7 @@ TEST(TcpLink, AnotherKindOfServerIsNotListenedToForEver) {
     (*link)->attach(heard);
     std::thread talker([&] {
         boost::system::error_code error;
-        const Bytes noise(64 * 1024, 'x');
+        const Bytes noise(65536, 'x');
         for (int k = 0; k < 100 && !error; ++k) asio::write(server.socket, asio::buffer(noise), error);
     });
     EXPECT_TRUE(poll_until(**link, [&] { return !heard.broken.empty(); }));
