@@ -273,6 +273,7 @@ TEST(ClockSync, AStallOfTheBusWidensTheBoundAndKeepsTheTruth) {
         }
     };
     exchange_until(20e9);
+    ASSERT_FALSE(sync.map().empty());
     const Nanoseconds before = sync.map().knots().back().half_width;
     t = 50e9;  // nothing for 30 s, not even a poll
     exchange_until(80e9);

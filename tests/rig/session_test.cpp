@@ -201,7 +201,8 @@ TEST(Session, ARigThatStreamsAlreadyIsStoppedFirstAndItsOldBlocksAreDropped) {
     bench.start();
     bool given = false;
     bench.rig.on_stream_frame = [&](Bytes&) {
-        if (!given) {
+        // get_info, stop_stream, get_info, self_test, start_stream: ours has been asked for, and this is its first frame.
+        if (!given && bench.rig.sent_at.size() >= 5) {
             given = true;
             for (const Bytes& old : held) bench.rig.handler()->on_stream(old, bench.now);
         }
