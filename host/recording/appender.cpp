@@ -12,7 +12,7 @@ namespace wattrig::recording {
 namespace {
 
 // Large writes keep the recording from being the foreign I/O that disturbs what it measures.
-constexpr std::size_t write_at_bytes = 256 * 1024;
+constexpr std::size_t write_at_bytes = std::size_t{256} << 10;
 
 }  // namespace
 

@@ -13,6 +13,7 @@ namespace wattrig::recording {
 namespace {
 
 constexpr Nanoseconds arrival_spacing{100'000'000};
+constexpr std::size_t summary_piece_bytes = std::size_t{64} << 10;
 
 // Longest start of `text` of at most `limit` bytes that does not cut a UTF-8 character.
 std::size_t whole_characters(const std::string& text, std::size_t limit) {
@@ -110,7 +111,7 @@ class Writer final : public RecordingWriter {
         if (type != protocol::FrameType::block && type != protocol::FrameType::summary) return;
         const Result<rig::BlockView> block = rig::parse_block(frame.subspan(sizeof header, header.payload_bytes));
         if (block) builder_.add(*block, offset);
-        if (builder_.frames().size() >= 64 * 1024) write_summary();
+        if (builder_.frames().size() >= summary_piece_bytes) write_summary();
     }
     void write_summary() {
         if (summary_) summary_->append(builder_.frames());

@@ -37,7 +37,7 @@ std::int64_t between(std::int64_t a, std::int64_t b, std::int64_t part, std::int
 
 }  // namespace
 
-ClockMap::ClockMap(std::vector<ClockKnot> knots, std::uint32_t boot_id, std::string name)
+ClockMap::ClockMap(const std::vector<ClockKnot>& knots, std::uint32_t boot_id, std::string name)
     : boot_id_(boot_id), name_(std::move(name)) {
     knots_.reserve(knots.size());
     for (const ClockKnot& knot : knots) append(knot);

@@ -33,7 +33,7 @@ struct ClockKnot {
 // Thread rule: const calls from any thread while nobody appends.
 class ClockMap {
   public:
-    explicit ClockMap(std::vector<ClockKnot> knots = {}, std::uint32_t boot_id = 0, std::string name = {});
+    explicit ClockMap(const std::vector<ClockKnot>& knots = {}, std::uint32_t boot_id = 0, std::string name = {});
     void append(const ClockKnot& knot);  // strictly later on both clocks than the last (asserted)
     [[nodiscard]] bool empty() const { return knots_.empty(); }
     // Linear between knots; before the first and after the last by that segment's rate. Not on an empty map (asserted).

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <deque>
 #include <fstream>
 #include <map>
@@ -13,6 +12,7 @@
 #include "firmware/protocol/frame.hpp"
 #include "host/rig/block.hpp"
 #include "host/rig/clock_sync.hpp"
+#include "host/rig/frame_decoder.hpp"
 #include "host/rig/host_record.hpp"
 
 namespace wattrig::rig {
@@ -221,7 +221,7 @@ struct ReplayLink::State {
         std::array<std::uint8_t, protocol::maximum_frame_bytes> frame{};
         std::uint8_t* at = frame.data() + sizeof(protocol::FrameHeader);
         protocol::store(at, CommandHeader{command.id, command.tag, static_cast<std::uint16_t>(status), 0});
-        std::memcpy(at + sizeof(CommandHeader), payload.data(), payload.size());
+        std::copy(payload.begin(), payload.end(), at + sizeof(CommandHeader));
         const std::size_t size =
             protocol::seal_frame(frame.data(), FrameType::reply, sizeof(CommandHeader) + payload.size(), sequence++);
         if (handler != nullptr) handler->on_reply(std::span(frame).first(size), arrival);

@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "host/rig/frame_decoder.hpp"
@@ -19,9 +20,9 @@ using asio::ip::tcp;
 
 constexpr Nanoseconds poll_period{1'000'000};
 // Commands that the peer has not taken: far more than a session ever has on its way.
-constexpr std::size_t most_unsent_bytes = 64 * 1024;
+constexpr std::size_t most_unsent_bytes = std::size_t{64} << 10;
 // So much without one good frame is another kind of server.
-constexpr std::uint64_t most_foreign_bytes = 256 * 1024;
+constexpr std::uint64_t most_foreign_bytes = std::uint64_t{256} << 10;
 
 struct Address {
     std::string host, port;
@@ -55,17 +56,20 @@ struct TcpLink::State : std::enable_shared_from_this<State> {
     std::string where;
     LinkHandler* handler = nullptr;
     FrameDecoder decoder;
-    std::array<std::uint8_t, 64 * 1024> buffer;
+    std::array<std::uint8_t, (std::size_t{64} << 10)> buffer;
     std::vector<std::uint8_t> unsent;
     bool writing = false;
     std::optional<Error> broken;
     HostTime last_poll{};
 
+    void close() {
+        boost::system::error_code ignored;  // nothing can be done about a socket that does not close
+        std::ignore = socket.close(ignored);
+    }
     void break_off(const std::string& why) {
         if (broken) return;
         broken = link_broke("tcp " + where + ": " + why);
-        boost::system::error_code ignored;
-        socket.close(ignored);
+        close();
         if (handler != nullptr) handler->on_broken(*broken, real_host_time());
     }
 
@@ -139,9 +143,9 @@ Result<std::unique_ptr<TcpLink>> TcpLink::connect(const std::string& where, Nano
     boost::system::error_code error;
     const tcp::endpoint peer = socket.remote_endpoint(error);
     const auto protocol = peer.protocol();
-    if (!error) state->socket.assign(protocol, socket.release(error), error);
-    if (!error) state->socket.set_option(tcp::no_delay(true), error);
-    if (!error) state->socket.non_blocking(true, error);
+    if (!error) std::ignore = state->socket.assign(protocol, socket.release(error), error);
+    if (!error) std::ignore = state->socket.set_option(tcp::no_delay(true), error);
+    if (!error) std::ignore = state->socket.non_blocking(true, error);
     if (error) return link_broke("the connection to tcp:" + where + " cannot be used: " + error.message());
     return std::unique_ptr<TcpLink>(new TcpLink(std::move(state)));
 }
@@ -150,8 +154,7 @@ TcpLink::TcpLink(std::shared_ptr<State> state) : s_(std::move(state)) {}
 
 TcpLink::~TcpLink() {
     s_->handler = nullptr;
-    boost::system::error_code ignored;
-    s_->socket.close(ignored);
+    s_->close();
     // Lets the cancelled operations go, which hold the state alive.
     if (s_->own) {
         s_->context.restart();
