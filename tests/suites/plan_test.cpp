@@ -157,9 +157,10 @@ TEST(Plan, SharesOfTheTargetFollowItsSize) {
     const Plan known = plan_of_steps(steps, {.target_size = 10 * gib});
     EXPECT_EQ(known.steps[0].workload.limit.bytes, 40 * gib);
     EXPECT_EQ(known.steps[0].workload.span, 5 * gib);
-    EXPECT_EQ(known.target_size, 5 * gib);
+    EXPECT_EQ(known.target_size, 0u) << "a share asks for no size";
     const Plan unknown = plan_of_steps(steps);
-    EXPECT_EQ(unknown.target_size, 0u) << "a share asks for no size";
+    EXPECT_EQ(unknown.target_size, 0u);
+    EXPECT_EQ(unknown.steps[0].workload.limit.bytes, 4'000'000'000'000u);
 }
 
 TEST(Plan, ConditionsLeaveStepsOutVisibly) {
