@@ -164,7 +164,7 @@ TEST(EnergyPass, ARestartOfTheRigLeavesTheGapUnknown) {
     const std::int64_t shift = unplugged + 12'500'000;
     rig::ClockMap clock({}, 8, "second");
     clock.append({DeviceTime(Ticks(0)), test::host_of(shift), Nanoseconds(0), 0.0});
-    clock.append({DeviceTime(Ticks(125'000'000'000)), test::host_of(shift + 125'000'000'000), Nanoseconds(0), 0.0});
+    clock.append({DeviceTime(Ticks(31'250'000)), test::host_of(shift + 31'250'000), Nanoseconds(0), 0.0});
     const auto host = [&](std::int64_t k) { return test::host_of(shift + second.edge(k)); };
     const auto p =
         s.run({s.cells(100, 700), {test::host_of(s.builder.edge(100)), host(500)}, {host(100), host(600)}, s.cells(100, 750)},
