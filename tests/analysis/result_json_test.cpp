@@ -51,8 +51,10 @@ TEST(ResultJson, RefusalsNameThePlace) {
               "r.json.schema: expected \"wattrig.result/1\", came \"wattrig.result/2\"");
     EXPECT_EQ(message([](json& j) { j["phases"][0]["power"]["samples"] = -1; }),
               "r.json.phases[0].power.samples: expected a whole number, came -1");
-    EXPECT_EQ(message([](json& j) { j["phases"][0]["watts"].erase("u"); }), "r.json.phases[0].watts.u: expected a value, came nothing");
-    EXPECT_EQ(message([](json& j) { j["phases"][0]["iops"] = "many"; }), "r.json.phases[0].iops: expected a number or null, came \"many\"");
+    EXPECT_EQ(message([](json& j) { j["phases"][0]["watts"].erase("u"); }),
+              "r.json.phases[0].watts.u: expected a value, came nothing");
+    EXPECT_EQ(message([](json& j) { j["phases"][0]["iops"] = "many"; }),
+              "r.json.phases[0].iops: expected a number or null, came \"many\"");
     EXPECT_FALSE(result_from_json(json(), "r"));
     EXPECT_FALSE(result_from_json(json::array(), "r"));
 }

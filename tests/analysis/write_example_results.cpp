@@ -10,8 +10,8 @@ int main(int argc, char** argv) {
     if (argc != 2) return 2;
     const std::string folder = argv[1];
     const auto write = [&](const char* name, const wattrig::analysis::RunResult& result) {
-        std::ofstream(folder + "/" + name)
-            << wattrig::analysis::to_json(result).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+        std::ofstream(folder + "/" + name) << wattrig::analysis::to_json(result).dump(1, ' ', false,
+                                                                                      nlohmann::json::error_handler_t::replace);
     };
     write("full.json", wattrig::test::full_result());
     write("empty.json", wattrig::test::empty_result());
