@@ -43,70 +43,75 @@ void PeakWindow::lose() {
 }
 
 void PeakWindow::add(std::span<const std::uint16_t> readings, const SampleHistory& history) {
-    const bool evaluate = !history.empty();
     while (!readings.empty()) {
         if (end_ == buffer_.size()) {
             std::copy(buffer_.end() - window, buffer_.end(), buffer_.begin());
             end_ = window;
         }
         const auto left = static_cast<std::uint32_t>(readings.size());
-        const std::uint32_t back = left <= 8 ? 0 : samples_back(left - 1);
-        // This run ends where the next newer sample begins to be the newest.
-        std::uint32_t count = back == 0 ? left : left - first_after(back);
-        count = std::min(count, static_cast<std::uint32_t>(buffer_.size()) - end_);
+        const std::uint32_t count = std::min(left, static_cast<std::uint32_t>(buffer_.size()) - end_);
         std::copy_n(readings.begin(), count, buffer_.begin() + end_);
-        add_run(count, evaluate ? history.voltage(back) : 0, evaluate);
+        add_piece(count, left - count, history);
         readings = readings.subspan(count);
     }
 }
 
-void PeakWindow::add_run(std::uint32_t count, std::int32_t voltage, bool evaluate) {
-    const std::uint16_t* incoming = buffer_.data() + end_;
-    const std::uint16_t* const end = incoming + count;
-    const std::uint32_t before = reading_sum_;
-    std::uint32_t sum = sum_;
+void PeakWindow::add_piece(std::uint32_t count, std::uint32_t after, const SampleHistory& history) {
+    const std::uint16_t* const begin = buffer_.data() + end_;
+    const std::uint16_t* const end = begin + count;
     std::uint32_t total = 0;
     std::uint32_t minimum = minimum_reading_;
     std::uint32_t maximum = maximum_reading_;
-    // Readings that only fill the window after a gap.
-    for (; filled_ + 1 < window && incoming != end; ++incoming, ++filled_) {
-        sum += *incoming;
-        total += *incoming;
-        minimum = std::min<std::uint32_t>(minimum, *incoming);
-        maximum = std::max<std::uint32_t>(maximum, *incoming);
+    for (const std::uint16_t* at = begin; at != end; ++at) {
+        total += *at;
+        minimum = std::min<std::uint32_t>(minimum, *at);
+        maximum = std::max<std::uint32_t>(maximum, *at);
     }
-    std::uint32_t best = 0;
-    const std::uint16_t* best_at = nullptr;
-    if (incoming != end) {
-        best_at = incoming;
-        for (; incoming != end; ++incoming) {
-            const std::uint32_t reading = *incoming;
-            sum += reading - *(incoming - window);
-            if (sum > best) {
-                best = sum;
-                best_at = incoming;
-            }
-            total += reading;
-            minimum = std::min(minimum, reading);
-            maximum = std::max(maximum, reading);
-        }
-    }
-    if (best_at != nullptr && evaluate) {
-        const std::int64_t above_zero =
-            static_cast<std::int64_t>(best) * 256 - static_cast<std::int64_t>(window) * zero_reading_;
-        const auto value =
-            static_cast<std::int32_t>((above_zero * std::max(voltage, std::int32_t{0})) >> (protocol::peak_shift + 8));
-        if (value > maximum_) {
-            maximum_ = value;
-            maximum_at_ = readings_ + static_cast<std::uint32_t>(best_at - (end - count));
-        }
-    }
-    sum_ = sum;
+    reading_sum_ += total;
     minimum_reading_ = minimum;
     maximum_reading_ = maximum;
-    reading_sum_ = before + total;
+
+    const std::uint16_t* at = begin;
+    for (; filled_ + 1 < window && at != end; ++filled_) sum_ += *at++;  // only fills the window after a gap
+    while (at != end) {
+        // A run of readings with one voltage ends where the next newer sample begins to be the newest.
+        const auto behind = static_cast<std::uint32_t>(end - at) + after;
+        const std::uint32_t back = behind <= 8 ? 0 : samples_back(behind - 1);
+        const std::uint32_t run =
+            std::min(back == 0 ? behind : behind - first_after(back), static_cast<std::uint32_t>(end - at));
+        add_run(at, run, static_cast<std::uint32_t>(at - begin), history, back);
+        at += run;
+    }
     readings_ += count;
     end_ += count;
+}
+
+void PeakWindow::add_run(const std::uint16_t* run, std::uint32_t count, std::uint32_t offset, const SampleHistory& history,
+                         std::uint32_t back) {
+    const std::uint32_t before = sum_;
+    std::uint32_t sum = before;
+    std::uint32_t best = 0;
+    for (std::uint32_t n = 0; n < count; ++n) {
+        sum += run[n];
+        sum -= *(run + n - window);
+        best = std::max(best, sum);
+    }
+    sum_ = sum;
+    if (history.empty()) return;
+    const std::int64_t above_zero = static_cast<std::int64_t>(best) * 256 - static_cast<std::int64_t>(window) * zero_reading_;
+    const std::int32_t voltage = std::max(history.voltage(back), std::int32_t{0});
+    const auto value = static_cast<std::int32_t>((above_zero * voltage) >> (protocol::peak_shift + 8));
+    if (value <= maximum_) return;
+    maximum_ = value;
+    // Where it was is looked up only now: that happens a few times in a block and keeps the loop above free of branches.
+    sum = before;
+    std::uint32_t n = 0;
+    do {
+        sum += run[n];
+        sum -= *(run + n - window);
+        ++n;
+    } while (sum != best);
+    maximum_at_ = readings_ + offset + n - 1;
 }
 
 protocol::PeakSummary PeakWindow::finish_block(std::uint32_t blocks_before, bool position) {

@@ -42,8 +42,11 @@ class PeakWindow {
     static constexpr std::uint32_t window = protocol::peak_window_readings;
 
     void clear_block();
-    // `count` readings that stand at buffer_[end_] and share one voltage.
-    void add_run(std::uint32_t count, std::int32_t voltage, bool evaluate);
+    // `count` readings that stand at buffer_[end_], with `after` more behind them in the same call.
+    void add_piece(std::uint32_t count, std::uint32_t after, const SampleHistory& history);
+    // ... of which `count` at `run`, `offset` from the piece's start, share the voltage of the sample `back` before the newest.
+    void add_run(const std::uint16_t* run, std::uint32_t count, std::uint32_t offset, const SampleHistory& history,
+                 std::uint32_t back);
 
     std::int32_t zero_reading_;
 

@@ -30,6 +30,8 @@ struct Progress {
     double bytes_per_second;
 };
 using ProgressCallback = std::function<void(const Progress&)>;
+// Share of the limit that is reached first, 0 .. 1; 0 during the ramp.
+double progress_done(const Workload& workload, Nanoseconds elapsed, std::uint64_t operations, std::uint64_t bytes);
 
 // A worker's records for whoever follows (the simulated rig). `watermark`: nothing with an issue time before it will come any
 // more, so power may be made up to there; the worker raises it on every turn and at least each 10 ms when idle.
@@ -44,6 +46,7 @@ struct ThreadedOptions {
     std::function<Result<std::unique_ptr<Backend>>(std::uint32_t worker, std::span<std::byte> buffers)> make_backend;
     std::uint64_t target_size = 0;  // bytes
     std::uint32_t logical_block = 512;
+    int descriptor = -1;              // of the target, for the block layer's own mean depth; -1 = device_mean_depth stays -1
     std::vector<int> cpus;            // worker k is pinned to cpus[k % size]; empty = not pinned
     std::vector<OperationTap*> taps;  // empty, or one per worker
     std::string operation_log;        // path; empty = none

@@ -13,7 +13,8 @@ namespace wattrig::io {
 
 enum class Pattern : std::uint8_t { sequential, random };
 
-// Share of the operations that go to the first `span_percent` of what is left of the region, as fio's zoned distribution.
+// Share of the operations that go to the next `span_percent` of the region: zones follow one another from its begin and both
+// percentages add up to 100, as in fio's zoned distribution.
 struct Zone {
     double access_percent;
     double span_percent;

@@ -49,14 +49,20 @@ struct IntervalPower {
     bool simulated = false;
 };
 
-// Feed blocks in order; then finish. Intervals may overlap and must be known beforehand. Thread rule: one thread.
+// Feed blocks in order; then finish. Intervals may overlap and must be known beforehand. Edges are host times and are converted
+// once; blocks stay on the device clock. A mean is over the time that the sums know; energy = mean x the interval's host time.
+// No figure is given when the rig restarted inside an interval, or when the recording misses more than 1 % of it at its ends;
+// smaller holes lower the coverage and widen `u`. Thread rule: one thread.
 class EnergyPass {
   public:
     EnergyPass(const Calibration& calibration, const rig::ClockMap& clock, std::vector<io::Interval> intervals);
+    // One map for each boot of the rig; blocks of a boot without one cannot be placed and are in no figure. A map of boot 0
+    // takes any boot that no other map names.
+    EnergyPass(const Calibration& calibration, std::vector<rig::ClockMap> clocks, std::vector<io::Interval> intervals);
     ~EnergyPass();
     EnergyPass(EnergyPass&&) noexcept;
     void add(const rig::BlockView& block);
-    std::vector<IntervalPower> finish();
+    std::vector<IntervalPower> finish();  // in the order of the intervals given; once
 
   private:
     struct State;

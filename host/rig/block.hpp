@@ -1,6 +1,8 @@
 #pragma once
 // A received block or summary, checked and ready to use. Views into the frame's bytes: valid as long as those are.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 

@@ -18,23 +18,29 @@ struct Exchange {
     std::uint32_t number = 0;
 };
 
+// Published knots stand this far apart on the device's clock, so a knot's half_width is meant for this long.
+inline constexpr Ticks knot_spacing{31'250'000};  // 0.25 s
+inline constexpr Nanoseconds knot_spacing_host{250'000'000};
+
 struct ClockKnot {
     DeviceTime device;
     HostTime host;
     Nanoseconds half_width;  // guaranteed: |true host time - host| <= half_width up to the next knot
-    double rate_ppm;         // of the segment that starts here, device against host
+    // Of the segment that starts here: (host time / device time - 1) x 10^6, so a slow crystal has a positive rate.
+    double rate_ppm;
 };
 
 // Thread rule: const calls from any thread while nobody appends.
 class ClockMap {
   public:
     explicit ClockMap(std::vector<ClockKnot> knots = {}, std::uint32_t boot_id = 0, std::string name = {});
-    void append(const ClockKnot& knot);  // strictly later on both clocks than the last
+    void append(const ClockKnot& knot);  // strictly later on both clocks than the last (asserted)
     [[nodiscard]] bool empty() const { return knots_.empty(); }
-    // Linear between knots; before the first and after the last by that segment's rate.
+    // Linear between knots; before the first and after the last by that segment's rate. Not on an empty map (asserted).
     [[nodiscard]] HostTime to_host(DeviceTime t) const;
     [[nodiscard]] DeviceTime to_device(HostTime t) const;
-    // Guaranteed half-width at t; grows outside the knots.
+    // Guaranteed half-width at t; grows by 400 ppm of the time outside the knots, and inside a hole between two by 300 ppm of
+    // the distance to the nearer one: the worst that two rates within +-150 ppm and a slew of 100 ppm can do.
     [[nodiscard]] Nanoseconds half_width(HostTime t) const;
     [[nodiscard]] double rate_ppm(HostTime t) const;
     [[nodiscard]] const std::vector<ClockKnot>& knots() const { return knots_; }

@@ -13,6 +13,7 @@
 #include "host/base/result.hpp"
 #include "host/rig/block.hpp"
 #include "host/rig/clock_map.hpp"
+#include "host/rig/clock_sync.hpp"
 #include "host/rig/frame_decoder.hpp"
 #include "host/rig/link.hpp"
 
@@ -34,7 +35,13 @@ struct SessionOptions {
     std::uint8_t rails = 1;
     std::uint64_t seed = 1;  // of the host's dither
     Nanoseconds reply_timeout{1'000'000'000};
+    // Over USB its owner sets wire_out and wire_in from sync_command_bytes and sync_reply_bytes.
+    ClockParameters clock;
 };
+inline constexpr std::size_t sync_command_bytes =
+    protocol::frame_bytes(sizeof(protocol::CommandHeader) + sizeof(protocol::SyncRequest));
+inline constexpr std::size_t sync_reply_bytes =
+    protocol::frame_bytes(sizeof(protocol::CommandHeader) + sizeof(protocol::SyncReply));
 
 struct SessionState {
     bool streaming = false;
@@ -42,9 +49,16 @@ struct SessionState {
     bool failed = false;
     std::string failure;
     std::uint64_t samples = 0, lost_samples = 0;  // exact, from indices; lost: on the device and on the way together
-    std::uint64_t blocks = 0, lost_blocks = 0;
+    std::uint64_t blocks = 0, lost_blocks = 0;    // lost: from indices, samples that the device lost by itself taken off
+    std::uint64_t stale_blocks = 0;               // of a stream from before this session, dropped
+    std::uint64_t exchanges = 0, lost_exchanges = 0;
+    std::uint32_t boot_id = 0;
+    std::uint32_t epochs = 0;  // streams with sums from zero: more than 1 when the rig restarted in between
 };
 
+// The owner polls the link and the session; the session polls no link, but attaches itself to it. Virtual and real time alike:
+// all it knows of time comes in by `now` and `arrival`.
+// Thread rule: the link's thread.
 class Session final : public LinkHandler {
   public:
     Session(Link& link, SessionSink& sink, SessionOptions options);
@@ -54,7 +68,7 @@ class Session final : public LinkHandler {
     // get_info, self_test, start_stream, then exchanges: a burst at the start (100/s for 3 s, 33/s for 12 s), then 8-16 a
     // second.
     void start(HostTime now);
-    void stop(HostTime now);  // stop_stream
+    void stop(HostTime now);  // stop_stream; state().streaming turns false when the rig has said yes
     // Sends what is due and notices silence.
     void poll(HostTime now);
     [[nodiscard]] HostTime next_event() const;
