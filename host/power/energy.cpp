@@ -301,8 +301,11 @@ void EnergyPass::State::add(const rig::BlockView& block) {
     bool merged = false;  // a gap and the summary after it: only their sum is known
     for (std::size_t r = 0; r < rails; ++r) {
         own[r] = difference(block.rails[r].sums, sums[r]);
-        if (!gap_before || own[r].count == header.count) continue;
-        if (block.has_codes()) {
+        if (own[r].count == header.count) continue;
+        if (!gap_before) {
+            // A rig whose sums and indices contradict each other: what came with its codes is certain.
+            if (block.has_codes()) own[r] = sum_codes(block, r, 0, header.count);
+        } else if (block.has_codes()) {
             between[r] = own[r];
             own[r] = sum_codes(block, r, 0, header.count);
             between[r] -= own[r];
