@@ -76,9 +76,9 @@ TruthRun::TruthRun(std::uint64_t seed) {
     engine.target_size = simulation_->model().capacity;
     engine.logical_block = simulation_->model().logical_block;
     loop.advance_to(loop.now() + milliseconds(300), &simulation_->drive());
-    const auto keep = [&](const std::string& phase, HostTime begin, HostTime end, bool at_steps) {
+    const auto keep = [&](const std::string& phase, HostTime begin, HostTime end, Edges edges) {
         const double joules = simulation_->true_energy(end) - simulation_->true_energy(begin);
-        phases_.push_back({phase, {begin, end}, at_steps, joules / to_seconds(end - begin)});
+        phases_.push_back({phase, {begin, end}, edges, joules / to_seconds(end - begin)});
     };
     // The model's own energy is exact at whole multiples of 0.5 ms and a straight line between: edges are put there, so that
     // no step of the load is blurred in the truth.
@@ -92,14 +92,15 @@ TruthRun::TruthRun(std::uint64_t seed) {
         loop.advance_to(loop.now() + milliseconds(50), &simulation_->drive());
         const HostTime begin = loop.now();
         loop.advance_to(begin + milliseconds(200), &simulation_->drive());
-        keep(phase, begin, loop.now(), false);
+        keep(phase, begin, loop.now(), Edges::inside);
     };
     const auto load = [&](const char* phase, const io::Workload& workload) {
         to_next_knot();
         const auto outcome = io::run_virtual(workload, simulation_->drive(), loop, engine);
         if (!outcome) throw std::runtime_error(outcome.error().message);
-        keep(phase, outcome->measured_begin + milliseconds(5), outcome->measured_end - milliseconds(5), false);
-        keep(phase, outcome->begin, outcome->measured_end, true);
+        keep(phase, outcome->measured_begin + milliseconds(5), outcome->measured_end - milliseconds(5), Edges::inside);
+        keep(phase, outcome->begin, outcome->measured_end, Edges::at_steps);
+        keep(phase, outcome->begin - milliseconds(2), outcome->begin + milliseconds(18), Edges::onset);
         loop.advance_to(loop.now() + milliseconds(30), &simulation_->drive());
     };
     idle("idle");
@@ -166,7 +167,7 @@ std::vector<TruthFigure> TruthRun::evaluate(Fault fault, const std::function<boo
     const auto powers = pass.finish();
     std::vector<TruthFigure> figures;
     for (std::size_t k = 0; k < phases_.size(); ++k)
-        figures.push_back({phases_[k].name, phases_[k].at_steps, phases_[k].truth, powers[k]});
+        figures.push_back({phases_[k].name, phases_[k].edges, phases_[k].truth, powers[k]});
     return figures;
 }
 

@@ -27,10 +27,14 @@ enum class Fault {
 };
 const char* name(Fault fault);
 
+// Where an interval's edges lie: inside the steady load, at its steps (all of a phase), or around its onset, from the idle
+// before it to the steady load: a window that is late has more of the load there and no edge hides it.
+enum class Edges { inside, at_steps, onset };
+
 struct TruthFigure {
     std::string phase;
-    bool at_steps;  // the interval's edges lie where the load steps
-    double truth;   // watt
+    Edges edges;
+    double truth;  // watt
     power::IntervalPower power;
     [[nodiscard]] double error() const { return power.mean->value() - truth; }
 };
@@ -57,7 +61,7 @@ class TruthRun final : public rig::SessionSink, public io::VirtualActor {
     struct Phase {
         std::string name;
         io::Interval interval;
-        bool at_steps;
+        Edges edges;
         double truth;
     };
     std::unique_ptr<sim::VirtualSimulation> simulation_;
