@@ -19,7 +19,7 @@ constexpr double per_second = 1e-9;  // 1/s in 1/ns
 constexpr double search_rate = 5000 * ppm;
 // Rounding of host times, of the map's integers, and the truth's own bend inside a knot's segment (A T^2 / 8 is below 1 ns).
 constexpr double rounding_ns = 4;
-constexpr double rate_known_within = 30;  // ppm
+constexpr double rate_known_within = 40;  // ppm
 constexpr double calm_after_s = 60;
 constexpr std::size_t most_recent_points = 4096;
 
