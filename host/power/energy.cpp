@@ -17,6 +17,9 @@ constexpr std::int64_t cell = protocol::ticks_per_sample;
 constexpr auto one_second = static_cast<std::int64_t>(protocol::ticks_per_second);
 // Index and time of a stream move together; a larger disagreement means that the stream was started again.
 constexpr std::int64_t largest_disagreement = one_second / 10;
+// A block beyond is damaged in spite of its CRC; 290 years and 270 years of streaming.
+constexpr std::uint64_t last_possible_time = std::uint64_t{1} << 60;
+constexpr std::uint64_t last_possible_index = std::uint64_t{1} << 48;
 // Windows of a second do not begin inside stretches that are longer than this and have no detail.
 constexpr std::int64_t longest_blind_stretch = one_second / 100;
 
@@ -181,8 +184,8 @@ void EnergyPass::State::start_stream(const rig::BlockView& block) {
             value = {static_cast<std::uint64_t>(rest), static_cast<std::int64_t>(rest >> 64)};
         };
         sums[r].count -= static_cast<std::uint64_t>(own.count);
-        sums[r].sum_v -= own.v;
-        sums[r].sum_i -= own.i;
+        sums[r].sum_v = wrapping_difference(sums[r].sum_v, own.v);
+        sums[r].sum_i = wrapping_difference(sums[r].sum_i, own.i);
         take(sums[r].sum_vi, own.vi);
         take(sums[r].sum_ii, own.ii);
     }
@@ -276,6 +279,8 @@ void EnergyPass::State::add_peaks(const rig::BlockView& block, const Segment& se
 
 void EnergyPass::State::add(const rig::BlockView& block) {
     const protocol::BlockHeader& header = block.header;
+    if (header.first_time > last_possible_time || header.first_index > last_possible_index) return;
+    assert(header.rails >= 1 && header.rails <= protocol::maximum_rails);  // parse_block saw to it
     simulated = simulated || (header.flags & protocol::block_simulated) != 0;
     const std::int64_t block_begin = block.begin().time_since_epoch().count();
     const std::int64_t block_end = block.end().time_since_epoch().count();

@@ -327,6 +327,51 @@ TEST(EnergyPass, SumsThatContradictTheIndicesDoNoHarm) {
     for (test::OwnedBlock& b : s.blocks)
         b.view.rails[0].sums = {UINT64_MAX, INT64_MIN, INT64_MAX, {0, INT64_MIN}, {0, INT64_MIN}};
     (void)s.run({s.cells(0, 450)});
+    for (test::OwnedBlock& b : s.blocks) b.view.header.first_time = b.view.header.first_index = UINT64_MAX - 5;
+    EXPECT_FALSE(s.run({s.cells(0, 450)})[0].energy);
+}
+
+// Random fields in blocks that pass parse_block: wrong figures are possible, broken ones (undefined, endless, not finite) are
+// not.
+TEST(EnergyPass, SurvivesRandomHeaders) {
+    std::mt19937_64 random(17);
+    for (int run = 0; run < 60; ++run) {
+        Stream s;
+        for (int k = 0; k < 40; ++k) {
+            k % 3 == 0 ? s.summary(3.3, 1.0, 300) : s.add(3.3, 2.0);
+            rig::BlockView& view = s.blocks.back().view;
+            const std::uint64_t r = random();
+            switch (random() % 14) {
+                case 0: view.header.first_index = r >> (random() % 64); break;
+                case 1: view.header.first_time = r >> (random() % 64); break;
+                case 2: view.header.boot_id = static_cast<std::uint32_t>(r) % 3 + 6; break;
+                case 3: view.header.span = static_cast<std::uint32_t>(r >> (random() % 64)); break;
+                case 4: view.header.flags = static_cast<std::uint32_t>(r); break;
+                case 5: view.rails[0].sums.count = r; break;
+                case 6: view.rails[0].sums.sum_v = static_cast<std::int64_t>(r); break;
+                case 7: view.rails[0].sums.sum_vi.high = static_cast<std::int64_t>(r); break;
+                case 8: view.rails[0].sums.sum_ii.high = static_cast<std::int64_t>(r); break;
+                case 9: view.slow = {static_cast<std::int64_t>(r), static_cast<std::int64_t>(~r), 5, 600}; break;
+                case 10:
+                    view.peak.maximum = static_cast<std::int32_t>(r), view.peak.readings = 576,
+                    view.peak.sum_low = static_cast<std::uint32_t>(r >> 32);
+                    break;
+                case 11: view.header.shunt_temperature = static_cast<std::int16_t>(r); break;
+                case 12: view.rails[0].extremes = {INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN}; break;
+                default: break;
+            }
+        }
+        s.calibration.rails[0].slow_gain = 7.8e-6;
+        for (const IntervalPower& p :
+             s.run({s.cells(0, 6000), s.cells(1000, 1001), s.cells(700, 3000)}, {test::plain_clock(6), test::plain_clock(7)})) {
+            if (!p.mean) continue;
+            EXPECT_TRUE(std::isfinite(p.mean->value()));
+            EXPECT_TRUE(std::isfinite(p.u.expanded()));
+            EXPECT_GE(p.coverage, 0);
+            EXPECT_LE(p.coverage, 1);
+            for (const double w : p.batch_means) EXPECT_TRUE(std::isfinite(w));
+        }
+    }
 }
 
 TEST(BlockPower, IsTheDifferenceOfTwoBlocks) {
