@@ -29,7 +29,8 @@ DriveModel::DriveModel(const DriveParameters& parameters, std::uint64_t seed, Po
     if (std::has_single_bit(units_.size())) units_shift_ = std::countr_zero(units_.size());
     for (std::size_t k = 0; k < read_times_.size(); ++k) {
         const double place = (2.0 * static_cast<double>(k) + 1.0) / 256.0 - 1.0;
-        read_times_[k] = static_cast<std::int32_t>(static_cast<double>(p_.flash.read_ns) * (1.0 + p_.flash.read_spread * place));
+        read_times_[k] =
+            static_cast<std::int32_t>(static_cast<double>(p_.flash.read_ns) * (1.0 + p_.flash.read_spread * place));
     }
     if (p_.map_cache.segments > 0) {
         segment_slot_.assign(p_.capacity_bytes / p_.map_cache.segment_bytes + 1, -1);
@@ -114,8 +115,9 @@ std::int64_t DriveModel::read(const io::Operation& operation, std::int64_t start
     link_read_free_ = std::max(link_read_free_, static_cast<double>(start)) + operation.length * link_ns_per_byte_;
     jitter_ = jitter_ * 6364136223846793005u + 1442695040888963407u;
     const auto overhead = p_.controller.read_overhead_ns;
-    const std::int64_t completed = std::max(flash_done, static_cast<std::int64_t>(link_read_free_)) + overhead -
-                                   (overhead >> 4) + static_cast<std::int64_t>(((jitter_ >> 32) * static_cast<std::uint64_t>(overhead >> 3)) >> 32);
+    const std::int64_t completed =
+        std::max(flash_done, static_cast<std::int64_t>(link_read_free_)) + overhead - (overhead >> 4) +
+        static_cast<std::int64_t>(((jitter_ >> 32) * static_cast<std::uint64_t>(overhead >> 3)) >> 32);
     pulse(begin, completed, joule);
     return completed;
 }
@@ -136,7 +138,8 @@ std::int64_t DriveModel::write(const io::Operation& operation, std::int64_t star
             const std::uint64_t must_be_done = (in_buffer_or_done - p_.write_buffer_bytes + program_bytes - 1) / program_bytes;
             accepted_at = std::max(accepted_at, program_done_[(must_be_done - 1) % program_done_.size()]);
         }
-        link_write_free_ = std::max(link_write_free_, static_cast<double>(accepted_at)) + static_cast<double>(piece) * link_ns_per_byte_;
+        link_write_free_ =
+            std::max(link_write_free_, static_cast<double>(accepted_at)) + static_cast<double>(piece) * link_ns_per_byte_;
         if (begin == 0) begin = accepted_at;
         accepted_at = std::max(accepted_at, static_cast<std::int64_t>(link_write_free_));
         if (accepted_ + padding_ - programs_ * program_bytes >= program_bytes) program(accepted_at, now);
@@ -177,7 +180,8 @@ void DriveModel::program(std::int64_t earliest, std::int64_t now) {
     program_done_[programs_ % program_done_.size()] = all_done_;
     ++programs_;
     busy_until_ = std::max(busy_until_, end);
-    pulse(begin, end, p_.flash.program_bytes * (cached ? p_.power.cache_program_joule_per_byte : p_.power.program_joule_per_byte));
+    pulse(begin, end,
+          p_.flash.program_bytes * (cached ? p_.power.cache_program_joule_per_byte : p_.power.program_joule_per_byte));
 }
 
 std::int64_t DriveModel::flush(std::int64_t start, std::int64_t now) {

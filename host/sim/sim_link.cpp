@@ -80,7 +80,8 @@ HostTime SimLink::reply_ready() {
 
 void SimLink::frame_start(HostTime now) {
     const double frame_ns = 1e6 * (1 + frame_rate_error_);
-    const auto number = static_cast<std::int64_t>(static_cast<double>(now.time_since_epoch().count() - frame_phase_ns_) / frame_ns);
+    const auto number =
+        static_cast<std::int64_t>(static_cast<double>(now.time_since_epoch().count() - frame_phase_ns_) / frame_ns);
     if (number < 0) return;
     const HostTime begin(Nanoseconds(frame_phase_ns_ + static_cast<std::int64_t>(static_cast<double>(number) * frame_ns)));
     feed_.meter().on_frame_start(feed_.clock().timer_us(begin), static_cast<std::uint32_t>(number));
