@@ -48,6 +48,7 @@ class Meter {
     void set_board_temperature(std::int16_t centi_celsius) { stream_.set_board_temperature(centi_celsius); }
 
     // Main loop, at least each millisecond: notices a silent ADC and makes its empty blocks; carries storage jobs on.
+    // `timer_us` is the same clock as that of the samples: a simulator whose samples lag must poll with its lagging time.
     void poll(std::uint64_t timer_us) {
         stream_.poll(timer_us);
         commands_.poll();

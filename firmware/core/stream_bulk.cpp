@@ -11,7 +11,10 @@ void Stream::add_bulk(const BulkSamples& bulk) {
     finish_partial();
     const bool first = sampler_.index() == ~std::uint64_t{0};
     sampler_.advance(bulk.count);
-    if (first) next_flags_ |= protocol::block_resynchronised;
+    if (first) {
+        next_flags_ |= protocol::block_resynchronised;
+        sampler_.anchor_at_next();  // the start command says nothing of the ADC's phase
+    }
     history_.interrupt();
     const auto mean_v = static_cast<std::int32_t>(bulk.sum_v / static_cast<std::int64_t>(bulk.count));
     const auto mean_i = static_cast<std::int32_t>(bulk.sum_i / static_cast<std::int64_t>(bulk.count));

@@ -33,11 +33,14 @@ struct PhaseResult {
     std::optional<double> iops, read_iops, write_iops;
     std::optional<double> megabytes_per_second;  // MB = 10^6 bytes
     LatencyFigures latency, read_latency, write_latency;
-    power::IntervalPower power;
+    power::IntervalPower power;  // of the whole measured time; of an idle or cool-off phase: of all of it
+    // Mean power. In a phase with bursts: of the bursts, as are IOPS, MB/s and efficiency; `idle_watts` is between them.
     Figure watts;
+    power::PowerUncertainty budget;  // of `watts`, by cause, standard
+    Figure idle_watts;
     Figure megabytes_per_second_per_watt, iops_per_watt, microjoules_per_operation;
-    Figure idle_subtracted_microjoules_per_operation;  // when the run has an idle phase
-    std::optional<double> cool_off_joules;             // above idle, in the cool-off that follows
+    Figure idle_subtracted_microjoules_per_operation;  // when the run tells what idle is
+    std::optional<double> cool_off_joules;             // above idle, in the cool-off that follows; null without an idle power
     std::optional<double> little_error;                // mean depth / (IOPS x latency) - 1
     std::vector<std::string> warnings;
 };
@@ -64,7 +67,10 @@ struct RunResult {
     std::optional<double> scale;  // "scaled, not comparable" when not 1
     bool complete = true, interrupted = false;
     ClockFigures clock;
-    std::uint64_t samples = 0, lost_samples = 0;
+    // samples: in the sums; lost_samples: in no sum; lost_blocks: detail missing, energy exact.
+    std::uint64_t samples = 0, lost_samples = 0, lost_blocks = 0;
+    Figure idle_watts;        // what "idle-subtracted" and "cool-off" subtract
+    std::string idle_source;  // "idle phase 3" or "quietest part of the cool-offs"; empty when there is none
     std::vector<PhaseResult> phases;
     std::vector<Score> scores;
     std::vector<std::string> warnings;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,18 +16,11 @@
 #include "host/rig/block.hpp"
 #include "host/rig/clock_map.hpp"
 #include "host/rig/frame_decoder.hpp"
+#include "host/rig/host_record.hpp"
 
 namespace wattrig::recording {
 
-enum class HostRecord : std::uint8_t {
-    start = 0x80,  // version, REALTIME and MONOTONIC_RAW pair, rig's Info
-    exchange = 0x81,
-    knot = 0x82,
-    marker = 0x83,   // text at a host time
-    trouble = 0x84,  // text at a host time
-    arrival = 0x85,  // host time at which the next frame's bytes had arrived, at most each 100 ms
-    end = 0x86,      // clean end; missing = the recording was cut off
-};
+using HostRecord = rig::HostRecord;
 
 struct RecordingStart {
     HostTime monotonic;            // pair of readings taken together
@@ -35,10 +29,13 @@ struct RecordingStart {
     bool simulated = false;
 };
 
-// Buffered writer. All errors are kept: after the first, appends are dropped and counted, and nothing written is damaged.
+// Buffered writer of power.wrt, and of power.sum beside it. All errors are kept: after the first (a full disk), appends are
+// dropped and counted, and nothing written is damaged: the file is cut back to its last whole frame. A text longer than a frame
+// can hold is cut at a whole character.
 // Thread rule: one thread (the writer), or the event loop's in virtual time.
 class RecordingWriter {
   public:
+    // A new file; system error when it exists already: nothing is ever overwritten.
     static Result<std::unique_ptr<RecordingWriter>> create(const std::string& path, const RecordingStart& start);
     virtual ~RecordingWriter() = default;
     virtual void append_frame(std::span<const std::uint8_t> frame_bytes, HostTime arrival) = 0;
@@ -46,9 +43,10 @@ class RecordingWriter {
     virtual void append_knot(const rig::ClockKnot& knot, std::uint32_t boot_id) = 0;
     virtual void append_marker(HostTime when, const std::string& text) = 0;
     virtual void append_trouble(HostTime when, const std::string& text) = 0;
-    virtual Result<void> flush() = 0;   // to the kernel; called at least each second by its owner
-    virtual Result<void> finish() = 0;  // end record, flush, power.sum completed
-    [[nodiscard]] virtual std::uint64_t bytes() const = 0;
+    virtual Result<void> flush() = 0;                         // to the kernel; called at least each second by its owner
+    virtual Result<void> finish() = 0;                        // end record, flush, power.sum completed
+    [[nodiscard]] virtual std::uint64_t bytes() const = 0;    // appended and not dropped
+    [[nodiscard]] virtual std::uint64_t dropped() const = 0;  // frames and records after the first error
 };
 
 struct Marker {
@@ -61,7 +59,9 @@ class RecordingVisitor {
   public:
     virtual ~RecordingVisitor() = default;
     virtual void on_start(const RecordingStart&) {}
+    // `file_offset` of its frame. The first form is called by the second unless that is overridden.
     virtual void on_block(const rig::BlockView&) {}
+    virtual void on_block_at(const rig::BlockView& block, std::uint64_t /*file_offset*/) { on_block(block); }
     virtual void on_exchange(const rig::Exchange&) {}
     virtual void on_knot(const rig::ClockKnot&, std::uint32_t /*boot_id*/) {}
     virtual void on_marker(const Marker&) {}
@@ -72,10 +72,13 @@ struct ReadReport {
     rig::DecoderCounters counters;
     bool clean_end = false;
     std::uint64_t bad_records = 0;  // good CRC, contents that contradict themselves
+    std::uint64_t bytes = 0;        // of the file
     std::string first_problem;      // file, offset, what was expected; empty when none
 };
 
 // One pass in constant memory. An error only when the file cannot be opened or is no recording at all.
 Result<ReadReport> read_recording(const std::string& path, RecordingVisitor& visitor);
+// The same over bytes in memory; `name` stands in messages.
+Result<ReadReport> read_recording(std::span<const std::uint8_t> bytes, const std::string& name, RecordingVisitor& visitor);
 
 }  // namespace wattrig::recording

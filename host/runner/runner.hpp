@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "host/base/result.hpp"
 #include "host/io/engine.hpp"
@@ -37,6 +39,7 @@ struct RealRun {
     rig::Link* link = nullptr;
     const power::Calibration* calibration = nullptr;
     std::function<void(std::vector<io::OperationTap*>)> set_taps;
+    std::function<std::optional<double>()> drive_temperature;  // degC, for cool-offs; may be empty
 };
 // Simulated drive and rig in virtual time.
 struct VirtualRun {
@@ -53,7 +56,11 @@ struct RunSummary {
     bool interrupted = false;
     std::uint32_t phases = 0;
     std::uint64_t io_errors = 0;
+    bool rig_lost = false;  // the run went on without power from some point
+    std::vector<std::string> warnings;
 };
+// What a plan asks for and this version cannot do, as one sentence; to be asked before anything is created.
+Result<void> check_plan(const suites::Plan& plan);
 Result<RunSummary> run_real(const suites::Plan& plan, const RealRun& run, const recording::RunDirectory& directory,
                             nlohmann::json run_json, const RunHooks& hooks);
 Result<RunSummary> run_virtual(const suites::Plan& plan, const VirtualRun& run, const recording::RunDirectory& directory,

@@ -29,14 +29,16 @@ struct Step {
     std::string label;  // "randread 4 KiB QD4", unique in the plan
     io::Workload workload;
     Nanoseconds duration{0};
+    double within_kelvin = 1;  // cool_off: over before `duration` when the drive is this near to its temperature at the start
     std::vector<std::pair<std::string, std::string>> parameters;  // axes of the table, in the suite's order
     bool scored = true;
-    std::string condition_note;  // why it will be skipped, shown in the result; empty = runs
+    std::string condition_note;  // why it is left out (or, for unsupported: what is missing), for the result; empty = runs
 };
 
 struct ScoreRequest {
     std::string name;
     std::vector<std::string> step_labels;
+    std::vector<double> weights;  // one for each label; empty = all equal
 };
 
 struct Plan {
@@ -54,11 +56,11 @@ struct Plan {
 };
 
 struct PlanRequest {
-    std::string suite;              // a name of list_suites, or a path of a suite's JSON
+    std::string suite = {};         // a name of list_suites, or a path of a suite's JSON
     double scale = 1;               // (0, 1]: less time and data
     std::uint64_t target_size = 0;  // bytes, 0 = not known yet
     std::uint32_t logical_block = 512;
-    std::vector<std::pair<std::string, std::string>> overrides;  // "runtime=10s", "depth=1,4", "pattern=randwrite"
+    std::vector<std::pair<std::string, std::string>> overrides = {};  // "runtime=10s", "depth=1,4", "pattern=randwrite"
 };
 
 struct SuiteSummary {

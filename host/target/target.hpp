@@ -15,17 +15,20 @@ namespace wattrig::target {
 enum class TargetKind { file, block_device };
 
 struct TargetRequest {
-    std::string path;
-    bool write = false;                 // the plan has writes, discards or a purge
-    bool direct = true;                 // O_DIRECT
-    std::optional<std::uint64_t> size;  // files: create or grow to this many bytes; bytes
-    bool keep = false;                  // files that this run created are removed at the end unless kept
-    std::function<void(double done)> fill_progress;
+    std::string path = {};
+    bool write = false;                                   // the plan has writes, discards or a purge
+    bool direct = true;                                   // O_DIRECT
+    std::optional<std::uint64_t> size;                    // files: create or grow to this many bytes; bytes
+    bool keep = false;                                    // files that this run created are removed at the end unless kept
+    bool overwrite_data = false;                          // a plan that writes may use a file that wattrig did not make
+    std::function<void(double done)> fill_progress = {};  // 0 .. 1, in the caller's thread
+    std::function<bool()> stop_requested = {};  // asked once a MiB while filling; true ends with ErrorKind::interrupted
 };
 
 struct TargetInfo {  // what run.json says of the target
     TargetKind kind = TargetKind::file;
     std::string path;
+    std::string device;      // kernel's name of the block device (behind the file), "nvme0n1"; "" where there is none
     std::uint64_t size = 0;  // bytes
     std::uint32_t logical_block = 512;
     std::uint32_t physical_block = 512;
@@ -44,7 +47,8 @@ class Target {
   public:
     // Opens, creates, fills (non-sparse, incompressible data) as asked. Errors name path, what was expected and what came: no
     // space (asked, available), no O_DIRECT here (offers --buffered), a device asked for writing, a directory, missing, no
-    // permission.
+    // permission. A file made here carries the extended attribute `user.wattrig`; a plan that writes is refused on any other
+    // file that is not empty, unless `overwrite_data`: nobody's data is lost by a mistyped path.
     static Result<Target> open(const TargetRequest& request);
     Target(Target&&) noexcept;
     Target& operator=(Target&&) noexcept;

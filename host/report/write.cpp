@@ -1,0 +1,14 @@
+#include "host/report/write.hpp"
+
+#include "host/report/csv.hpp"
+#include "host/report/html.hpp"
+
+namespace wattrig::report {
+
+Result<void> write_reports(const recording::RunDirectory& directory, const analysis::RunResult& result) {
+    if (auto written = directory.write_text("phases.csv", phases_csv(result)); !written) return written;
+    if (auto written = directory.write_text("scores.csv", scores_csv(result)); !written) return written;
+    return directory.write_text("report.html", html_report(result));
+}
+
+}  // namespace wattrig::report

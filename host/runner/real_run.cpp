@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "host/runner/runner.hpp"
+#include "host/runner/wait.hpp"
+#include "host/runner/walk.hpp"
+
+namespace wattrig::runner {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Runs a capture on a thread of its own, from construction to end(). Link and session are touched by that thread alone.
+class CaptureThread {
+  public:
+    explicit CaptureThread(Capture& capture) : capture_(capture), thread_([this] { run(); }) {}
+    ~CaptureThread() { end(); }
+
+    void end() {
+        if (!thread_.joinable()) return;
+        ending_.store(true, std::memory_order_release);
+        waiter_.wake();
+        thread_.join();
+    }
+    // A marker goes through the capture's thread: the recorder has one producer.
+    void mark(const std::string& text) {
+        Marker marker;
+        marker.when = wait_clock_now();
+        marker.size = std::min(text.size(), marker.text.size());
+        std::copy_n(text.begin(), marker.size, marker.text.begin());
+        markers_.push(marker);
+        waiter_.wake();
+    }
+
+  private:
+    struct Marker {
+        HostTime when;
+        std::size_t size = 0;
+        std::array<char, 300> text{};
+    };
+    // Links whose bytes wake nobody are looked at so often; a block comes each 2.3 ms.
+    static constexpr Nanoseconds longest_wait = 2ms;
+    static constexpr Nanoseconds end_patience = 1s;
+
+    void run() {
+        capture_.start(wait_clock_now());
+        HostTime give_up = HostTime::max();
+        Marker marker;
+        for (;;) {
+            const HostTime now = wait_clock_now();
+            capture_.poll(now);
+            while (markers_.pop(marker)) capture_.marker(marker.when, std::string(marker.text.data(), marker.size));
+            if (give_up == HostTime::max() && ending_.load(std::memory_order_acquire)) {
+                give_up = now + end_patience;
+                capture_.stop(now);
+            }
+            if (give_up != HostTime::max() && (capture_.stopped() || now >= give_up)) return;
+            waiter_.wait_until(std::min(capture_.next_event(), now + longest_wait));
+        }
+    }
+
+    Capture& capture_;
+    SpscRing<Marker> markers_{64};
+    Waiter waiter_;
+    std::atomic<bool> ending_{false};
+    std::thread thread_;
+};
+
+class RealStage final : public Stage {
+  public:
+    RealStage(const RealRun& run, const recording::RunDirectory& directory, const io::StopFlag* stop) : run_(run), stop_(stop) {
+        if (!run_.link) return;
+        const ClockPair pair = wait_clock_pair();
+        recording::RecordingStart start;
+        start.monotonic = pair.monotonic;
+        start.realtime_ns = pair.realtime_ns;
+        recorder_ = make_threaded_recorder(directory.file("power.wrt"));
+        capture_ = std::make_unique<Capture>(*run_.link, *run_.calibration, *recorder_, start);
+        thread_ = std::make_unique<CaptureThread>(*capture_);
+    }
+    ~RealStage() override {
+        if (run_.set_taps) run_.set_taps({});
+    }
+
+    HostTime now() const override { return wait_clock_now(); }
+    Result<io::PhaseOutcome> run_io(const io::Workload& workload, const io::ProgressCallback& progress) override {
+        io::ThreadedOptions options = run_.engine;
+        options.stop = stop_;
+        options.progress = progress;
+        options.taps.clear();
+        if (run_.set_taps) {
+            // New ones for each phase: the simulation may still be reading the last phase's, 50 ms behind.
+            std::vector<std::unique_ptr<io::OperationTap>> taps;
+            for (std::uint32_t worker = 0; worker < workload.workers; ++worker) {
+                taps.push_back(std::make_unique<io::OperationTap>(tap_records));
+                taps.back()->watermark.store(wait_clock_now().time_since_epoch().count());
+                options.taps.push_back(taps.back().get());
+            }
+            run_.set_taps(options.taps);
+            taps_.swap(taps);  // the last phase's die here, after the simulation has let go of them
+        }
+        auto outcome = io::run_threaded(workload, options);
+        if (run_.set_taps) run_.set_taps({});
+        return outcome;
+    }
+    void pass_until(HostTime until, bool stoppable) override { waiter_.wait_until(until, stoppable ? stop_ : nullptr); }
+    Nanoseconds slice() const override { return 200ms; }
+    CaptureStatus capture() override { return capture_->status(); }
+    void mark(const std::string& text) override { thread_->mark(text); }
+    Result<void> end_capture() override {
+        thread_->end();
+        return recorder_->finish();
+    }
+    std::uint64_t dropped_records() const override { return recorder_ ? recorder_->dropped() : 0; }
+    std::optional<double> drive_temperature() override {
+        return run_.drive_temperature ? run_.drive_temperature() : std::nullopt;
+    }
+
+  private:
+    static constexpr std::size_t tap_records = 1u << 17;  // 100 ms of a million operations a second
+
+    const RealRun& run_;
+    const io::StopFlag* stop_;
+    Waiter waiter_;
+    std::vector<std::unique_ptr<io::OperationTap>> taps_;
+    std::unique_ptr<Recorder> recorder_;
+    std::unique_ptr<Capture> capture_;
+    std::unique_ptr<CaptureThread> thread_;
+};
+
+}  // namespace
+
+Result<RunSummary> run_real(const suites::Plan& plan, const RealRun& run, const recording::RunDirectory& directory,
+                            nlohmann::json run_json, const RunHooks& hooks) {
+    assert(!run.link || run.calibration);
+    if (auto possible = check_plan(plan); !possible) return possible.error();
+    WalkSetup setup;
+    setup.fidelity = "real";
+    setup.rig = run.link != nullptr;
+    setup.rig_description = run.link ? run.link->description() : "none";
+    setup.rig_simulated = run.link && run.link->simulated();
+    setup.calibration = run.calibration;
+    RealStage stage(run, directory, hooks.stop);
+    return walk(plan, stage, setup, directory, std::move(run_json), hooks);
+}
+
+}  // namespace wattrig::runner

@@ -1,0 +1,13 @@
+# Writes OUTPUT, a C++ file that holds the text of every suite in FOLDER. Run by the build: cmake -D... -P embed.cmake
+file(GLOB suites ${FOLDER}/*.json)
+list(SORT suites)
+set(text "// Made from host/suites/methods by the build; not to be edited.\n#include \"host/suites/embedded.hpp\"\n\n")
+string(APPEND text "namespace wattrig::suites {\n\nstd::span<const EmbeddedSuite> embedded_suites() {\n")
+string(APPEND text "    static constexpr EmbeddedSuite suites[] = {\n")
+foreach(suite IN LISTS suites)
+  get_filename_component(name ${suite} NAME_WE)
+  file(READ ${suite} json)
+  string(APPEND text "        {\"${name}\", R\"suite(${json})suite\"},\n")
+endforeach()
+string(APPEND text "    };\n    return suites;\n}\n\n}  // namespace wattrig::suites\n")
+file(WRITE ${OUTPUT} "${text}")
