@@ -32,7 +32,6 @@ TEST(ExactSimulation, ErrorsOfMeasuredPowerAreAsLargeAsTheirUncertaintySays) {
         const double error = error_in_u(bench, outcome, bench.simulation.calibration());
         squares += error * error;
         if (std::abs(error) > 2) ++outside;
-        EXPECT_TRUE(bench.capture.troubles.empty()) << bench.capture.troubles.front();
     }
     EXPECT_LE(outside, 4) << "of " << runs;
     EXPECT_GT(std::sqrt(squares / runs), 0.6);
