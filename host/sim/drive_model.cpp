@@ -8,6 +8,8 @@
 namespace wattrig::sim {
 namespace {
 
+constexpr std::int64_t longest_unsettled = 100'000'000;
+
 constexpr std::uint64_t scramble(std::uint64_t x) {
     x *= 0x9e3779b97f4a7c15u;
     return x ^ (x >> 32);
@@ -20,12 +22,14 @@ DriveModel::DriveModel(const DriveParameters& parameters, std::uint64_t seed, Po
       trace_(trace),
       ledger_(ledger),
       link_ns_per_byte_(1e9 / parameters.controller.link_bytes_per_second),
-      channel_ns_per_byte_(1e9 / parameters.flash.channel_bytes_per_second),
       page_shift_(static_cast<std::uint32_t>(std::countr_zero(parameters.flash.page_bytes))),
       read_times_(256),
       units_(parameters.flash.units),
       jitter_(seed * 0x9e3779b97f4a7c15u + 0x853c49e6748fea9bu),
       program_done_(parameters.write_buffer_bytes / parameters.flash.program_bytes + 2) {
+    const double channel_ns_per_byte = 1e9 / p_.flash.channel_bytes_per_second;
+    for (std::uint32_t bytes = 0; bytes <= p_.flash.page_bytes; bytes += 512)
+        channel_times_.push_back(static_cast<std::int32_t>(bytes * channel_ns_per_byte));
     if (std::has_single_bit(units_.size())) units_shift_ = std::countr_zero(units_.size());
     for (std::size_t k = 0; k < read_times_.size(); ++k) {
         const double place = (2.0 * static_cast<double>(k) + 1.0) / 256.0 - 1.0;
@@ -49,6 +53,8 @@ std::int64_t DriveModel::submit(const io::Operation& operation, std::int64_t now
     if (now > busy_until_) {
         settle(now);  // the gap is idle time
         busy_until_ = now;
+    } else if (now - settled_ > longest_unsettled) {
+        settle(now);  // nobody asks for codes; the ledger's cells reach 2 s ahead
     }
     controller_free_ = std::max(controller_free_, now) + p_.controller.command_ns;
     const std::int64_t start = controller_free_;
@@ -107,8 +113,7 @@ std::int64_t DriveModel::read(const io::Operation& operation, std::int64_t start
     std::int64_t flash_done = start;
     for (std::uint64_t page = at >> page_shift_; page <= last; ++page) {
         const std::uint64_t until = std::min<std::uint64_t>((page + 1) << page_shift_, operation.offset + operation.length);
-        const auto time = read_times_[scramble(page) >> 56] +
-                          static_cast<std::int64_t>(static_cast<double>(until - at) * channel_ns_per_byte_);
+        const auto time = read_times_[scramble(page) >> 56] + channel_times_[(until - at) >> 9];
         flash_done = std::max(flash_done, read_unit(unit_of(page), start, time));
         at = until;
     }

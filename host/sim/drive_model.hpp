@@ -68,10 +68,11 @@ class DriveModel {
     DriveParameters p_;
     PowerTrace* trace_;
     EnergyLedger* ledger_;
-    double link_ns_per_byte_, channel_ns_per_byte_;
+    double link_ns_per_byte_;
     std::uint32_t page_shift_ = 0;
-    int units_shift_ = -1;                  // log2 of the units, -1 when they are no power of two
-    std::vector<std::int32_t> read_times_;  // 256 of them, spread evenly
+    int units_shift_ = -1;                     // log2 of the units, -1 when they are no power of two
+    std::vector<std::int32_t> read_times_;     // 256 of them, spread evenly
+    std::vector<std::int32_t> channel_times_;  // by blocks of 512 bytes
 
     std::int64_t controller_free_ = 0;
     double link_read_free_ = 0, link_write_free_ = 0;  // ns with fractions: a block at 7 GB/s takes 0.6 us
