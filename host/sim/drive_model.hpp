@@ -59,7 +59,7 @@ class DriveModel {
     void drain(std::int64_t from, std::int64_t to, double rate);
     void take_from_cache(double bytes);
     void pulse(std::int64_t begin, std::int64_t end, double joule) {
-        if (end <= begin) end = begin + 1;
+        end = end_within_reason(begin, end, joule);
         if (trace_) trace_->add(begin, end, joule * 1e9 / static_cast<double>(end - begin));
         ledger_->add(begin, end, joule);
     }

@@ -28,7 +28,7 @@ double LiveDrive::energy_of(io::OperationKind kind, std::uint64_t bytes) {
 }
 
 void LiveDrive::pulse(std::int64_t begin, std::int64_t end, double joule) {
-    end = std::max(end, begin + 1);
+    end = end_within_reason(begin, end, joule);
     trace_.add(begin, end, joule * 1e9 / static_cast<double>(end - begin));
     ledger_.add(begin, end, joule);
 }
