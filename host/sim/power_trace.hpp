@@ -16,6 +16,13 @@ namespace wattrig::sim {
 
 inline constexpr std::int64_t ticks_per_bin = 480;
 
+// End of a rectangle that begins at `begin` and was to end at `end` (ns): late enough that `joule` takes no more than 200 W,
+// which is far beyond any drive and within what the trace can count.
+inline std::int64_t end_within_reason(std::int64_t begin, std::int64_t end, double joule) {
+    const std::int64_t earliest = begin + 1 + static_cast<std::int64_t>(joule * (1e9 / 200));
+    return end < earliest ? earliest : end;
+}
+
 class PowerTrace {
   public:
     // `active_watt` rises and falls with the time constant (in nanoseconds) around stretches of activity.
@@ -24,7 +31,7 @@ class PowerTrace {
     // Which bin (with fraction) host time `t` is, and how many bins a host nanosecond is from there on.
     void anchor(HostTime t, double bin, double bins_per_nanosecond);
 
-    // `watt` more in [begin, end); what lies before the next bin to be taken is cut off.
+    // `watt` (below 500) more in [begin, end); what lies before the next bin to be taken is cut off.
     void add(std::int64_t begin_ns, std::int64_t end_ns, double watt) {
         const double x0 = at(begin_ns), x1 = at(end_ns);
         if (x0 < first_ || x1 >= horizon_) return add_slowly(begin_ns, end_ns, watt);
