@@ -17,6 +17,9 @@ constexpr std::int64_t cell = protocol::ticks_per_sample;
 constexpr auto one_second = static_cast<std::int64_t>(protocol::ticks_per_second);
 // Index and time of a stream move together; a larger disagreement means that the stream was started again.
 constexpr std::int64_t largest_disagreement = one_second / 10;
+// A block beyond is damaged in spite of its CRC; 290 years and 270 years of streaming.
+constexpr std::uint64_t last_possible_time = std::uint64_t{1} << 60;
+constexpr std::uint64_t last_possible_index = std::uint64_t{1} << 48;
 // Windows of a second do not begin inside stretches that are longer than this and have no detail.
 constexpr std::int64_t longest_blind_stretch = one_second / 100;
 
@@ -79,8 +82,9 @@ struct EnergyPass::State {
           fusion(c.rails[0], c.front_end),
           peak_path(c.rails[0], c.front_end) {
         std::iota(order.begin(), order.end(), std::size_t{0});
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return intervals[a].begin < intervals[b].begin; });
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return std::pair(intervals[a].begin, a) < std::pair(intervals[b].begin, b);
+        });
         result.resize(intervals.size());
         for (std::size_t k = 0; k < intervals.size(); ++k) result[k].interval = intervals[k];
         // Many intervals are bursts; nobody looks at hundreds of batches of each.
@@ -169,8 +173,9 @@ void EnergyPass::State::start_stream(const rig::BlockView& block) {
     board_temperature = block.header.board_temperature;
     for (std::size_t r = 0; r < block.header.rails; ++r) {
         sums[r] = {};
-        if (end_index == 0 && block.rails[r].sums.count == block.header.count) continue;  // nothing came before it
-        // The sums at its begin: with codes they can be worked out, else the first summary is only a starting point.
+        // The sums at its begin: zero if it is the first of its stream; with codes they can be worked out; else the first
+        // summary is only a starting point.
+        if (!block.has_codes() && end_index == 0) continue;
         sums[r] = block.rails[r].sums;
         if (!block.has_codes()) continue;
         const CodeSums own = sum_codes(block, r, 0, block.header.count);
@@ -179,8 +184,8 @@ void EnergyPass::State::start_stream(const rig::BlockView& block) {
             value = {static_cast<std::uint64_t>(rest), static_cast<std::int64_t>(rest >> 64)};
         };
         sums[r].count -= static_cast<std::uint64_t>(own.count);
-        sums[r].sum_v -= own.v;
-        sums[r].sum_i -= own.i;
+        sums[r].sum_v = wrapping_difference(sums[r].sum_v, own.v);
+        sums[r].sum_i = wrapping_difference(sums[r].sum_i, own.i);
         take(sums[r].sum_vi, own.vi);
         take(sums[r].sum_ii, own.ii);
     }
@@ -274,6 +279,8 @@ void EnergyPass::State::add_peaks(const rig::BlockView& block, const Segment& se
 
 void EnergyPass::State::add(const rig::BlockView& block) {
     const protocol::BlockHeader& header = block.header;
+    if (header.first_time > last_possible_time || header.first_index > last_possible_index) return;
+    assert(header.rails >= 1 && header.rails <= protocol::maximum_rails);  // parse_block saw to it
     simulated = simulated || (header.flags & protocol::block_simulated) != 0;
     const std::int64_t block_begin = block.begin().time_since_epoch().count();
     const std::int64_t block_end = block.end().time_since_epoch().count();
@@ -300,8 +307,11 @@ void EnergyPass::State::add(const rig::BlockView& block) {
     bool merged = false;  // a gap and the summary after it: only their sum is known
     for (std::size_t r = 0; r < rails; ++r) {
         own[r] = difference(block.rails[r].sums, sums[r]);
-        if (!gap_before || own[r].count == header.count) continue;
-        if (block.has_codes()) {
+        if (own[r].count == header.count) continue;
+        if (!gap_before) {
+            // A rig whose sums and indices contradict each other: what came with its codes is certain.
+            if (block.has_codes()) own[r] = sum_codes(block, r, 0, header.count);
+        } else if (block.has_codes()) {
             between[r] = own[r];
             own[r] = sum_codes(block, r, 0, header.count);
             between[r] -= own[r];

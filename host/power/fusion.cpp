@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/power/segment.hpp"
+
 namespace wattrig::power {
 namespace {
 
@@ -39,7 +41,8 @@ double Fusion::standard_uncertainty() const {
 void Fusion::add(const rig::BlockView& block, bool after_gap) {
     const protocol::BlockHeader& header = block.header;
     const protocol::RailExtremes& extremes = block.rails[0].extremes;
-    const double spread = header.count == 0 ? INFINITY : std::fabs(rail_.i_gain) * (extremes.i_maximum - extremes.i_minimum);
+    const double spread =
+        header.count == 0 ? INFINITY : std::fabs(rail_.i_gain) * (static_cast<double>(extremes.i_maximum) - extremes.i_minimum);
     const auto time = block.end().time_since_epoch().count();
     const double temperature = 0.01 * header.shunt_temperature;
     std::rotate(spread_, spread_ + 2, spread_ + 3);
@@ -64,8 +67,10 @@ void Fusion::add(const rig::BlockView& block, bool after_gap) {
     if (!quiet || (header.flags & (protocol::block_clipped | protocol::block_slow_stale | protocol::block_power_off)) != 0)
         return;
     const double gain = rail_.i_gain * (1 + rail_.i_gain_per_kelvin * (temperature - rail_.reference_temperature));
-    const double fast = rail_.i_offset + gain * static_cast<double>(block.slow.fast_sum - from.fast_sum) / samples;
-    const double slow = rail_.slow_offset + rail_.slow_gain * static_cast<double>(block.slow.sum - from.sum) / conversions;
+    const double fast =
+        rail_.i_offset + gain * static_cast<double>(wrapping_difference(block.slow.fast_sum, from.fast_sum)) / samples;
+    const double slow =
+        rail_.slow_offset + rail_.slow_gain * static_cast<double>(wrapping_difference(block.slow.sum, from.sum)) / conversions;
     // The two gains differ by their own errors, so an offset learned at a high current is worth less at a low one: take it only
     // while it is not worse than what is known already.
     const double here = square(rail_.u_slow_offset) + 2 * square(rail_.u_i_gain * slow);

@@ -184,7 +184,9 @@ double IntervalAccumulator::coverage_doubt(double mean, double missing_share) co
             most = std::min(edge.inside * range.highest, energy - edge.outside * range.lowest);
         }
         const double half = std::max({most - shared, shared - least, 0.0});
-        variance += square(half / time) / 3;
+        // Edges of phases lie where the load steps: idle up to the edge and load after it is the very extreme, and the likely
+        // case. So the error is taken as U-shaped (half / sqrt 2), not as rectangular.
+        variance += square(half / time) / 2;
     }
     if (missing_share > 0) {
         const double half = seen.known ? std::max(seen.highest - mean, mean - seen.lowest) : std::fabs(mean);

@@ -44,25 +44,18 @@ void unpack(const std::uint8_t* bytes, std::size_t count, std::int32_t* out) {
 }  // namespace
 
 CodeSums& CodeSums::operator-=(const CodeSums& other) {
-    count -= other.count;
-    v -= other.v;
-    i -= other.i;
-    vi -= other.vi;
-    ii -= other.ii;
+    count = wrapping_difference(count, other.count);
+    v = wrapping_difference(v, other.v);
+    i = wrapping_difference(i, other.i);
+    vi = wrapping_difference(vi, other.vi);
+    ii = wrapping_difference(ii, other.ii);
     return *this;
 }
 
 CodeSums difference(const protocol::RailSums& later, const protocol::RailSums& earlier) {
-    // Unsigned subtraction wraps; signed would be undefined.
-    const auto minus = [](std::uint64_t a, std::uint64_t b) { return static_cast<std::int64_t>(a - b); };
-    using Unsigned = unsigned __int128;
-    const auto minus128 = [](const protocol::Int128& a, const protocol::Int128& b) {
-        return static_cast<Int128>(static_cast<Unsigned>(wide(a)) - static_cast<Unsigned>(wide(b)));
-    };
-    return {minus(later.count, earlier.count),
-            minus(static_cast<std::uint64_t>(later.sum_v), static_cast<std::uint64_t>(earlier.sum_v)),
-            minus(static_cast<std::uint64_t>(later.sum_i), static_cast<std::uint64_t>(earlier.sum_i)),
-            minus128(later.sum_vi, earlier.sum_vi), minus128(later.sum_ii, earlier.sum_ii)};
+    return {static_cast<std::int64_t>(later.count - earlier.count), wrapping_difference(later.sum_v, earlier.sum_v),
+            wrapping_difference(later.sum_i, earlier.sum_i), wrapping_difference(wide(later.sum_vi), wide(earlier.sum_vi)),
+            wrapping_difference(wide(later.sum_ii), wide(earlier.sum_ii))};
 }
 
 CodeSums sum_codes(const rig::BlockView& block, std::size_t rail, std::size_t first, std::size_t last) {

@@ -18,6 +18,14 @@ inline Int128 wide(const protocol::Int128& value) {
     return static_cast<Int128>(static_cast<unsigned __int128>(static_cast<std::uint64_t>(value.high)) << 64 | value.low);
 }
 
+// Sums come from the wire: what a faulty rig sends may wrap, and must not be undefined.
+inline std::int64_t wrapping_difference(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+inline Int128 wrapping_difference(Int128 a, Int128 b) {
+    return static_cast<Int128>(static_cast<unsigned __int128>(a) - static_cast<unsigned __int128>(b));
+}
+
 // Exact differences of running sums, in codes.
 struct CodeSums {
     std::int64_t count = 0;

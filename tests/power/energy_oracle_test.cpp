@@ -49,6 +49,7 @@ class Case {
     // Means of all intervals, by the program and by the oracle.
     void compare(double tolerance) {
         std::vector<io::Interval> host;
+        host.reserve(intervals_.size());
         for (const auto& [begin, end] : intervals_) host.push_back({test::host_of(begin), test::host_of(end)});
         power::EnergyPass pass(calibration_, test::plain_clock(), host);
         for (const test::OwnedBlock& b : blocks_) pass.add(b.view);
@@ -87,10 +88,11 @@ class Case {
         while (const std::size_t n = fread(chunk, 1, sizeof chunk, pipe.get())) output.append(chunk, n);
         unlink(path);
         std::vector<long double> means;
-        for (const std::string& fraction : nlohmann::json::parse(output)) {
+        for (const auto& fraction : nlohmann::json::parse(output).get<std::vector<std::string>>()) {
             // Numerators of hundreds of digits overflow a long double unless both are cut alike.
             const auto slash = fraction.find('/');
-            std::string n = fraction.substr(0, slash), d = fraction.substr(slash + 1);
+            std::string n = fraction.substr(0, slash);
+            const std::string d = fraction.substr(slash + 1);
             const bool negative = n[0] == '-';
             if (negative) n.erase(0, 1);
             const auto digits = [](const std::string& text) {
@@ -113,6 +115,7 @@ class Case {
 std::vector<Codes> noisy(const power::Calibration& c, std::mt19937_64& random, std::size_t count = 75) {
     std::uniform_real_distribution<double> volt(3.1, 3.4), ampere(-0.01, 4.0);
     std::vector<Codes> codes;
+    codes.reserve(count);
     for (std::size_t k = 0; k < count; ++k) codes.push_back(test::codes_for(c, volt(random), ampere(random)));
     return codes;
 }
@@ -121,7 +124,7 @@ TEST(EnergyOracle, LostBlocksAndEdgesAnywhere) {
     std::mt19937_64 random(11);
     const auto calibration = test::test_calibration();
     Case c(calibration);
-    for (int k = 0; k < 60; ++k) {
+    for (int k = 0; k < 61; ++k) {
         if (k % 7 == 3)
             c.lose(noisy(calibration, random, 75 * (1 + static_cast<std::size_t>(k) % 3)));
         else
@@ -130,14 +133,14 @@ TEST(EnergyOracle, LostBlocksAndEdgesAnywhere) {
     const std::int64_t begin = c.builder.edge(0), end = c.builder.edge(static_cast<std::int64_t>(c.builder.index()));
     c.interval(begin, end);
     std::uniform_int_distribution<std::int64_t> ticks(begin, end);
-    for (int k = 0; k < 400; ++k) {
+    for (int k = 0; k < 150; ++k) {
         std::int64_t a = ticks(random), b = ticks(random);
         if (a > b) std::swap(a, b);
         if (b - a < 10) continue;
         c.interval(a, b);
     }
     // Shorter than a sample, and inside one.
-    for (int k = 0; k < 20; ++k) c.interval(c.builder.edge(20 + k) + 17 * k, c.builder.edge(20 + k) + 17 * k + 900);
+    for (std::int64_t k = 0; k < 20; ++k) c.interval(c.builder.edge(20 + k) + 17 * k, c.builder.edge(20 + k) + 17 * k + 900);
     c.compare(1e-9);
 }
 
@@ -146,7 +149,7 @@ TEST(EnergyOracle, SummariesOfFullDetail) {
     const auto calibration = test::test_calibration();
     Case c(calibration);
     for (int k = 0; k < 20; ++k) c.block(noisy(calibration, random, 300), protocol::Detail::summary_10ms);
-    for (const auto& [a, b] : {std::pair{0, 20}, {3, 7}, {19, 20}, {0, 1}})
+    for (const auto& [a, b] : {std::pair<std::int64_t, std::int64_t>{0, 20}, {3, 7}, {19, 20}, {0, 1}})
         c.interval(c.builder.edge(300 * a), c.builder.edge(300 * b));
     c.compare(1e-9);
 }

@@ -65,6 +65,7 @@ TEST(EnergyPass, MinimumAndMaximumAreOfSingleSamples) {
     double lowest = 1e9, highest = -1e9;
     for (int k = 0; k < 300; ++k) {
         std::vector<Codes> codes;
+        codes.reserve(75);
         for (int j = 0; j < 75; ++j) codes.push_back(test::codes_for(s.calibration, volt(random), ampere(random)));
         s.blocks.push_back(s.builder.block(codes));
         if (k < 100 || k >= 250) continue;
@@ -73,7 +74,7 @@ TEST(EnergyPass, MinimumAndMaximumAreOfSingleSamples) {
             highest = std::max(highest, test::watts(s.calibration, c));
         }
     }
-    const auto p = s.run({s.cells(100 * 75, 250 * 75)});
+    const auto p = s.run({s.cells(7'500, 18'750)});
     EXPECT_NEAR(p[0].minimum->value(), lowest, 1e-12);
     EXPECT_NEAR(p[0].maximum->value(), highest, 1e-12);
 }
@@ -86,6 +87,7 @@ TEST(EnergyPass, SummariesAgreeWithFullDetail) {
         std::vector<Codes> four;
         for (int b = 0; b < 4; ++b) {
             std::vector<Codes> codes;
+            codes.reserve(75);
             for (int j = 0; j < 75; ++j)
                 codes.push_back(test::codes_for(full.calibration, 3.3 + noise(random), 1.5 + noise(random)));
             full.blocks.push_back(full.builder.block(codes));
@@ -130,9 +132,9 @@ TEST(EnergyPass, AnEdgeInsideAGapIsSharedByTimeWithBounds) {
     EXPECT_NEAR(p[0].mean->value(), (gap * 75 + high * 150) / 225, 1e-9);
     EXPECT_THAT(p[0].flags, Contains(HasSubstr("gap at the edge")));
     // Half of the gap may have had any power from idle to load, as its mean is halfway.
-    EXPECT_NEAR(p[0].u.coverage, (high - gap) * 75 / 225 / std::sqrt(3), 1e-6);
+    EXPECT_NEAR(p[0].u.coverage, (high - gap) * 75 / 225 / std::sqrt(2), 1e-6);
     const double truth = high;
-    EXPECT_LE(std::fabs(p[0].mean->value() - truth), p[0].u.expanded() * 1.06);
+    EXPECT_LE(std::fabs(p[0].mean->value() - truth), p[0].u.expanded());
 }
 
 TEST(EnergyPass, SamplesLostInsideTheDeviceLowerTheCoverage) {
@@ -164,7 +166,7 @@ TEST(EnergyPass, ARestartOfTheRigLeavesTheGapUnknown) {
     const std::int64_t shift = unplugged + 12'500'000;
     rig::ClockMap clock({}, 8, "second");
     clock.append({DeviceTime(Ticks(0)), test::host_of(shift), Nanoseconds(0), 0.0});
-    clock.append({DeviceTime(Ticks(125'000'000'000)), test::host_of(shift + 125'000'000'000), Nanoseconds(0), 0.0});
+    clock.append({DeviceTime(Ticks(31'250'000)), test::host_of(shift + 31'250'000), Nanoseconds(0), 0.0});
     const auto host = [&](std::int64_t k) { return test::host_of(shift + second.edge(k)); };
     const auto p =
         s.run({s.cells(100, 700), {test::host_of(s.builder.edge(100)), host(500)}, {host(100), host(600)}, s.cells(100, 750)},
@@ -308,6 +310,68 @@ TEST(EnergyPass, FlagsSayWhatHappened) {
     EXPECT_THAT(p[0].flags, Contains("low voltage"));
     EXPECT_TRUE(p[0].simulated);
     EXPECT_NEAR(p[0].minimum_voltage->value(), 3.09, 1e-4);
+}
+
+// Bytes with a good CRC from a faulty rig: no figure is promised, but nothing may break.
+TEST(EnergyPass, SumsThatContradictTheIndicesDoNoHarm) {
+    Stream s;
+    for (int k = 0; k < 6; ++k) {
+        if (k == 3) {
+            const std::uint64_t before = s.builder.index();
+            s.builder.lose(level(s.calibration, 3.3, 3.0, 20));
+            s.builder.miss(before - s.builder.index());  // back to where it was
+        }
+        s.add(3.3, 1.0);
+    }
+    EXPECT_NEAR(s.run({s.cells(0, 450)})[0].mean->value(), s.power(3.3, 1.0), 1e-9);
+    for (test::OwnedBlock& b : s.blocks)
+        b.view.rails[0].sums = {UINT64_MAX, INT64_MIN, INT64_MAX, {0, INT64_MIN}, {0, INT64_MIN}};
+    (void)s.run({s.cells(0, 450)});
+    for (test::OwnedBlock& b : s.blocks) b.view.header.first_time = b.view.header.first_index = UINT64_MAX - 5;
+    EXPECT_FALSE(s.run({s.cells(0, 450)})[0].energy);
+}
+
+// Random fields in blocks that pass parse_block: wrong figures are possible, broken ones (undefined, endless, not finite) are
+// not.
+TEST(EnergyPass, SurvivesRandomHeaders) {
+    std::mt19937_64 random(17);
+    for (int run = 0; run < 60; ++run) {
+        Stream s;
+        for (int k = 0; k < 40; ++k) {
+            k % 3 == 0 ? s.summary(3.3, 1.0, 300) : s.add(3.3, 2.0);
+            rig::BlockView& view = s.blocks.back().view;
+            const std::uint64_t r = random();
+            switch (random() % 14) {
+                case 0: view.header.first_index = r >> (random() % 64); break;
+                case 1: view.header.first_time = r >> (random() % 64); break;
+                case 2: view.header.boot_id = static_cast<std::uint32_t>(r) % 3 + 6; break;
+                case 3: view.header.span = static_cast<std::uint32_t>(r >> (random() % 64)); break;
+                case 4: view.header.flags = static_cast<std::uint32_t>(r); break;
+                case 5: view.rails[0].sums.count = r; break;
+                case 6: view.rails[0].sums.sum_v = static_cast<std::int64_t>(r); break;
+                case 7: view.rails[0].sums.sum_vi.high = static_cast<std::int64_t>(r); break;
+                case 8: view.rails[0].sums.sum_ii.high = static_cast<std::int64_t>(r); break;
+                case 9: view.slow = {static_cast<std::int64_t>(r), static_cast<std::int64_t>(~r), 5, 600}; break;
+                case 10:
+                    view.peak.maximum = static_cast<std::int32_t>(r), view.peak.readings = 576,
+                    view.peak.sum_low = static_cast<std::uint32_t>(r >> 32);
+                    break;
+                case 11: view.header.shunt_temperature = static_cast<std::int16_t>(r); break;
+                case 12: view.rails[0].extremes = {INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN}; break;
+                default: break;
+            }
+        }
+        s.calibration.rails[0].slow_gain = 7.8e-6;
+        for (const IntervalPower& p :
+             s.run({s.cells(0, 6000), s.cells(1000, 1001), s.cells(700, 3000)}, {test::plain_clock(6), test::plain_clock(7)})) {
+            if (!p.mean) continue;
+            EXPECT_TRUE(std::isfinite(p.mean->value()));
+            EXPECT_TRUE(std::isfinite(p.u.expanded()));
+            EXPECT_GE(p.coverage, 0);
+            EXPECT_LE(p.coverage, 1);
+            for (const double w : p.batch_means) EXPECT_TRUE(std::isfinite(w));
+        }
+    }
 }
 
 TEST(BlockPower, IsTheDifferenceOfTwoBlocks) {
