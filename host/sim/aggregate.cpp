@@ -8,10 +8,11 @@
 namespace wattrig::sim {
 namespace {
 
-constexpr std::uint32_t longest_samples = protocol::samples_per_summary_1s;
+// 0.8 s: a stream that brings nothing for a second counts as silent.
+constexpr std::uint32_t longest_samples = 26'000;
 constexpr std::uint32_t shortest_samples = 25 * 40;  // 31 ms: below it exact codes are cheap enough
 constexpr double event_margin_seconds = 2e-3;
-constexpr std::int64_t longest_idle_ns = 900'000'000;
+constexpr std::int64_t longest_idle_ns = 800'000'000;
 
 }  // namespace
 
@@ -93,8 +94,8 @@ io::Batch Aggregate::make_batch(const SteadyState& steady, double seconds) {
         out.operations = count;
         const double bytes = kind.bytes_per_operation * static_cast<double>(count);
         out.bytes = workload_.block_sizes.size() == 1 ? count * workload_.block_sizes[0].bytes
-                                                      : static_cast<std::uint64_t>(bytes / 512 + 0.5) * 512;
-        out.latency_sum = static_cast<std::uint64_t>(kind.mean_latency_ns * static_cast<double>(count) + 0.5);
+                                                      : static_cast<std::uint64_t>(std::llround(bytes / 512)) * 512;
+        out.latency_sum = static_cast<std::uint64_t>(std::llround(kind.mean_latency_ns * static_cast<double>(count)));
         if (count > 0) {
             out.latency_minimum = kind.minimum_ns;
             out.latency_maximum = kind.maximum_ns;
@@ -173,7 +174,7 @@ void Aggregate::pass_idle(HostTime until) {
         const HostTime begin{Nanoseconds(now)};
         const std::int64_t limit =
             std::min({until.time_since_epoch().count(), drive_.next_idle_event(now), now + longest_idle_ns});
-        const auto count = static_cast<std::uint32_t>(std::max<std::int64_t>(limit - now, 0) / (30'730 * 25));
+        const auto count = static_cast<std::uint32_t>(std::max<std::int64_t>(limit - now, 0) / (std::int64_t{30'730} * 25));
         const std::uint32_t samples = count * static_cast<std::uint32_t>(samples_per_chunk);
         if (samples < shortest_samples) return;
         const Nanoseconds length = feed_->host_length(begin, samples);

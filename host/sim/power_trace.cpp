@@ -29,7 +29,7 @@ void PowerTrace::anchor(HostTime t, double bin, double bins_per_nanosecond) {
 
 void PowerTrace::bring_later() {
     const auto by_begin = [](const Later& a, const Later& b) { return a.begin_ns > b.begin_ns; };
-    while (!later_.empty() && at(later_.front().begin_ns) < horizon_ - ring_bins / 4) {
+    while (!later_.empty() && at(later_.front().begin_ns) < horizon_ - 0.25 * ring_bins) {
         std::pop_heap(later_.begin(), later_.end(), by_begin);
         const Later entry = later_.back();
         later_.pop_back();

@@ -57,7 +57,7 @@ void SimLink::on_frame(std::span<const std::uint8_t> frame, HostTime finished) {
     if (holds(faults_.duplicate, number)) queue_stream(bytes, finished);
     // Now and then a transfer ends inside a frame.
     if ((random_.next() & 7) == 0) {
-        const std::size_t cut = 64 * (1 + random_.below(static_cast<std::uint32_t>(bytes.size() / 64)));
+        const std::size_t cut = std::size_t{64} * (1 + random_.below(static_cast<std::uint32_t>(bytes.size() / 64)));
         if (cut < bytes.size()) {
             queue_stream({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(cut)}, finished);
             bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(cut));

@@ -44,8 +44,9 @@ class Load {
                 share = 1 - begin;
             }
         }
-        const double place = (begin + share * random_.uniform()) * static_cast<double>(span_ / operation.length);
-        const std::uint64_t block = std::min(static_cast<std::uint64_t>(place), span_ / operation.length - 1);
+        const std::uint64_t blocks = span_ / operation.length;
+        const double place = (begin + share * random_.uniform()) * static_cast<double>(blocks);
+        const std::uint64_t block = std::min(static_cast<std::uint64_t>(place), blocks - 1);
         operation.offset = workload_.offset + block * operation.length;
         return operation;
     }
@@ -140,7 +141,7 @@ SteadyState play_steady_state(const DriveModel& model, const io::Workload& workl
     const std::uint32_t depth = workload.total_depth();
     const double work = 1.0 + workload.largest_block() / 16384.0;
     const auto measured = static_cast<std::uint64_t>(std::max({1.2e6 / work, 8000.0, 40.0 * depth}));
-    const std::uint64_t warm_up = std::max<std::uint64_t>(measured / 8, 4 * depth);
+    const std::uint64_t warm_up = std::max(measured / 8, std::uint64_t{4} * depth);
     struct Slot {
         std::int64_t issued;
         std::uint32_t worker, length;

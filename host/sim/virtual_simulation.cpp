@@ -6,8 +6,8 @@ namespace {
 // Power of operations may lie 126 ms ahead of the codes; a submission waits for the codes well before that.
 constexpr Nanoseconds catch_up_after{40'000'000};
 
-constexpr Nanoseconds settling{50'000'000};  // exact codes after the begin of a stream
-constexpr Nanoseconds idle_stretch{900'000'000};
+constexpr Nanoseconds settling{50'000'000};       // exact codes after the begin of a stream
+constexpr Nanoseconds idle_stretch{700'000'000};  // well below the second after which a stream counts as silent
 
 }  // namespace
 
