@@ -23,7 +23,7 @@ const std::vector<ParameterInfo>& table() {
          {"rw", "readwrite"},
          {"read", "write", "rw", "randread", "randwrite", "randrw", "trim", "randtrim"}},
         {"read_percent", Type::percent, 0, 100, {"rwmixread"}},
-        {"block_size", Type::block_size, 512, gibi, {"bs", "blocksize"}},
+        {"block_size", Type::block_size, 512, 64 * mebi, {"bs", "blocksize"}},
         {"block_sizes", Type::shares, 0, 0, {"bssplit"}},
         {"offset", Type::size, 0, gibi * gibi, {}},
         {"span", Type::amount, 512, gibi * gibi, {"size", "region"}},

@@ -56,11 +56,11 @@ struct Plan {
 };
 
 struct PlanRequest {
-    std::string suite;              // a name of list_suites, or a path of a suite's JSON
+    std::string suite = {};         // a name of list_suites, or a path of a suite's JSON
     double scale = 1;               // (0, 1]: less time and data
     std::uint64_t target_size = 0;  // bytes, 0 = not known yet
     std::uint32_t logical_block = 512;
-    std::vector<std::pair<std::string, std::string>> overrides;  // "runtime=10s", "depth=1,4", "pattern=randwrite"
+    std::vector<std::pair<std::string, std::string>> overrides = {};  // "runtime=10s", "depth=1,4", "pattern=randwrite"
 };
 
 struct SuiteSummary {

@@ -120,7 +120,7 @@ class Planner {
         bool writes = false;
         std::string unsupported_inside;
         for (const auto& planned : steps_) writes = writes || step_writes(planned.step);
-        for (const auto& planned : steps_) need(planned.step);
+        for (const auto& planned : steps_) need(planned);
         steps_.swap(kept);
         labels_.swap(labels);
         Planned planned = start(node, scope);
@@ -262,7 +262,7 @@ class Planner {
                                                          quoted_text(label)));
             return;
         }
-        need(planned.step);
+        need(planned);
         planned.step.label = std::move(label);
         steps_.push_back(std::move(planned));
     }
@@ -275,7 +275,10 @@ class Planner {
     [[nodiscard]] std::uint64_t needed_size() const { return needed_size_; }
 
   private:
-    void need(const Step& step) {
+    void need(const Planned& planned) {
+        const Step& step = planned.step;
+        const auto* span = planned.settings.find("span");
+        if (span && std::get<Amount>(span->value).target_percent > 0) return;  // fits every target
         if (!step.condition_note.empty() && step.kind != StepKind::unsupported) return;
         if (step.kind == StepKind::idle || step.kind == StepKind::cool_off || step.workload.span == 0) return;
         needed_size_ = std::max(needed_size_, step.workload.offset + step.workload.span);

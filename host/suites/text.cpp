@@ -176,22 +176,22 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
     if (word.size() > 40) return std::nullopt;
     std::optional<std::string> best;
     std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
-    std::vector<std::size_t> row;
     for (const auto& candidate : candidates) {
-        // Levenshtein distance, one row at a time.
-        row.resize(candidate.size() + 1);
-        for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-        for (std::size_t i = 1; i <= word.size(); ++i) {
-            std::size_t diagonal = row[0];
-            row[0] = i;
-            for (std::size_t j = 1; j < row.size(); ++j) {
-                const std::size_t above = row[j];
-                row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (word[i - 1] == candidate[j - 1] ? 0 : 1)});
-                diagonal = above;
+        // Letters changed, lost, added or swapped with their neighbour.
+        const std::size_t rows = word.size() + 1, columns = candidate.size() + 1;
+        std::vector<std::size_t> table(rows * columns);
+        const auto at = [&](std::size_t i, std::size_t j) -> std::size_t& { return table[i * columns + j]; };
+        for (std::size_t i = 0; i < rows; ++i) at(i, 0) = i;
+        for (std::size_t j = 0; j < columns; ++j) at(0, j) = j;
+        for (std::size_t i = 1; i < rows; ++i)
+            for (std::size_t j = 1; j < columns; ++j) {
+                const bool same = word[i - 1] == candidate[j - 1];
+                at(i, j) = std::min({at(i - 1, j) + 1, at(i, j - 1) + 1, at(i - 1, j - 1) + (same ? 0 : 1)});
+                if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1])
+                    at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
             }
-        }
-        if (row.back() < best_distance) {
-            best_distance = row.back();
+        if (table.back() < best_distance) {
+            best_distance = table.back();
             best = candidate;
         }
     }

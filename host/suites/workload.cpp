@@ -169,6 +169,7 @@ void set_rest(const Settings& settings, io::Workload& workload, const std::strin
         workload.sync = io::SyncPolicy::at_end;
     }
     if (const auto* percent = get<double>(settings, "compress_percent")) workload.data.compressibility = *percent / 100;
+    workload.data.pool_bytes = std::max<std::uint64_t>(workload.data.pool_bytes, workload.largest_block());
     if (const auto* pool = get<std::uint64_t>(settings, "data_pool")) workload.data.pool_bytes = *pool;
     if (const auto* verify = get<bool>(settings, "verify")) workload.data.verify = *verify;
     if (const auto* batching = get<std::string>(settings, "batching"))
