@@ -31,8 +31,9 @@ class Backend {
     virtual ~Backend() = default;
     [[nodiscard]] virtual Capabilities capabilities() const = 0;
     // Submits all of `operations`, then waits until `want` completions are there or `deadline` has come, and reaps up to
-    // out.size(). One system call where the kernel allows. Returns how many were reaped. An error is the ring's, not an
-    // operation's.
+    // out.size(). One system call where the kernel allows. Returns how many were reaped, possibly fewer than `want`: after
+    // about 100 ms it returns whatever the deadline, so that the driver can look around. The driver stamps the completions. An
+    // error is the ring's, not an operation's.
     virtual Result<std::size_t> exchange(std::span<const Operation> operations, std::size_t want, HostTime deadline,
                                          std::span<Completion> out) = 0;
     // Asks for everything in flight to be cancelled; the completions still come through exchange.

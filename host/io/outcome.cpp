@@ -89,6 +89,7 @@ PhaseOutcome merge_outcomes(std::vector<PhaseOutcome> parts, PhaseState& phase, 
         windows.push_back(std::move(part.windows));
         whole.verify_failures += part.verify_failures;
         whole.cpu_seconds += part.cpu_seconds;
+        if (whole.failure.empty()) whole.failure = std::move(part.failure);
     }
     whole.windows = merge_windows(std::move(windows));
     const double time = static_cast<double>(whole.measured().count());

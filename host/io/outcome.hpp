@@ -62,6 +62,7 @@ struct PhaseOutcome {
     std::uint64_t log_dropped = 0;
     double rate_error = 0;   // fixed rate: achieved / asked - 1
     double cpu_seconds = 0;  // of the io threads
+    std::string failure;     // StopReason::failed: what broke
     std::string engine;      // "io_uring, DEFER_TASKRUN|SINGLE_ISSUER|..., fixed buffers, O_DIRECT" or "virtual exact"
 
     [[nodiscard]] KindOutcome total() const;  // all kinds merged

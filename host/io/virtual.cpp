@@ -47,13 +47,16 @@ class VirtualRun {
         for (std::uint32_t i = 0; i < workers_.size(); ++i) turn(i);
         while (unfinished_ > 0) {
             if (options_.aggregate && leap()) continue;
-            const HostTime event = std::min({backend_.next_event(), loop_.next_actor_event(), deadline_});
+            // By value: std::min picks by reference, which makes this go through memory on every turn.
+            HostTime event = backend_.next_event();
+            if (const HostTime actor = loop_.next_actor_event(); actor < event) event = actor;
+            if (deadline_ < event) event = deadline_;
             if (event == HostTime::max()) {
                 for (auto& worker : workers_) worker->fail(now_);
                 backend_.end_phase(now_);
                 return device_refused("drive model: expected a next event while operations are in flight, got none");
             }
-            now_ = std::max(now_, event);
+            if (event > now_) now_ = event;
             loop_.run_actors(now_);
             reap();
             if (deadline_ <= now_) wake();
@@ -195,12 +198,13 @@ class VirtualRun {
 
 HostTime VirtualLoop::next_actor_event() const {
     HostTime earliest = HostTime::max();
-    for (const VirtualActor* actor : actors_) earliest = std::min(earliest, actor->next_event());
+    for (const VirtualActor* actor : actors_)
+        if (const HostTime event = actor->next_event(); event < earliest) earliest = event;
     return earliest;
 }
 
 void VirtualLoop::run_actors(HostTime t) {
-    now_ = std::max(now_, t);
+    if (t > now_) now_ = t;
     for (VirtualActor* actor : actors_)
         if (actor->next_event() <= t) actor->run(t);
 }

@@ -126,15 +126,7 @@ void Worker::end_measuring(HostTime at, StopReason reason) {
     next_edge_ = HostTime::max();
 }
 
-void Worker::complete(std::span<const Completion> completions, HostTime now) {
-    if (now >= next_edge_) [[unlikely]]
-        cross_edges(now);
-    account_depth(now);
-    for (const Completion& completion : completions) finish_operation(completion);
-    if (!completions.empty()) last_completion_ = std::max(last_completion_, completions.back().completed);
-}
-
-void Worker::finish_operation(const Completion& completion) {
+[[gnu::always_inline]] inline void Worker::finish_operation(const Completion& completion) {
     const std::uint32_t index = completion.slot & slot_mask;
     assert(index < slots_.size() && slots_[index].busy);
     Slot& slot = slots_[index];
@@ -175,6 +167,14 @@ void Worker::finish_operation(const Completion& completion) {
     }
 }
 
+void Worker::complete(std::span<const Completion> completions, HostTime now) {
+    if (now >= next_edge_) [[unlikely]]
+        cross_edges(now);
+    account_depth(now);
+    for (const Completion& completion : completions) finish_operation(completion);
+    if (!completions.empty()) last_completion_ = std::max(last_completion_, completions.back().completed);
+}
+
 void Worker::finish_badly(const Slot& slot, const Completion& completion, bool counted) {
     count_error(slot.kind, completion.result < 0 ? -completion.result : EIO, slot.offset);
     if (counted) {
@@ -193,6 +193,68 @@ void Worker::count_error(OperationKind kind, int os_error, std::uint64_t offset)
             return;
         }
     outcome_.errors.push_back({kind, os_error, 1, offset});
+}
+
+// The per-operation path is inlined into next() and complete(): called, it costs a third more.
+[[gnu::always_inline]] inline void Worker::issue(HostTime now) {
+    OperationKind kind = OperationKind::read;
+    if (read_threshold_ < (std::uint64_t{1} << 32) && (read_threshold_ == 0 || (random_() >> 32) >= read_threshold_))
+        kind = write_kind_;
+    const std::uint32_t length = addresses_.length();
+    const std::uint64_t offset = addresses_.offset(kind, length);
+    const std::uint32_t index = free_[--free_count_];
+    std::byte* buffer = nullptr;
+    if (!options_.memory.empty()) {
+        if (kind == OperationKind::read)
+            buffer = options_.memory.data() + index * slot_bytes_;
+        else if (kind == OperationKind::write)
+            buffer = write_buffer(index, offset, length);
+    }
+    // Field by field: built on the stack and copied as a whole, each would wait for its own narrow stores.
+    Slot& slot = slots_[index];
+    slot.issued = now;
+    slot.due = now;
+    slot.offset = offset;
+    slot.length = length;
+    slot.kind = kind;
+    slot.busy = true;
+    Operation& operation = turn_operations_[turn_count_++];
+    operation.offset = offset;
+    operation.length = length;
+    operation.slot = index;
+    operation.buffer = buffer;
+    operation.kind = kind;
+    ++in_flight_;
+    --left_operations_;
+    left_bytes_ -= length;
+    if (bursts_) {
+        --burst_operations_;
+        burst_bytes_ -= length;
+    }
+    if (rate_) {
+        slot.due = due_;
+        schedule_next(now, length);
+    }
+    if (sync_every_ != 0 && kind == OperationKind::write) ++writes_since_sync_;
+}
+
+[[gnu::always_inline]] inline void Worker::fill(HostTime now, Turn& turn) {
+    std::uint32_t most = free_count_;
+    if (workload_.batching == Batching::strict) most = std::min(most, 1u);
+    while (turn_count_ < most) {
+        if (sync_every_ != 0 && writes_since_sync_ >= sync_every_) [[unlikely]] {
+            writes_since_sync_ = 0;
+            issue_flush(now);
+            continue;
+        }
+        if ((left_operations_ <= 0 || left_bytes_ <= 0) && !refill_limits()) [[unlikely]] {
+            exhausted_ = true;
+            return;
+        }
+        if (rate_ && pass_rate(now, turn) == Gate::closed) return;
+        if (bursts_ && pass_bursts(now, turn) == Gate::closed) return;
+        issue(now);
+    }
 }
 
 Turn Worker::next(HostTime now) {
@@ -235,25 +297,6 @@ Turn Worker::next(HostTime now) {
     }
     if (options_.tap != nullptr) raise_watermark(now);
     return turn;
-}
-
-void Worker::fill(HostTime now, Turn& turn) {
-    std::uint32_t most = free_count_;
-    if (workload_.batching == Batching::strict) most = std::min(most, 1u);
-    while (turn_count_ < most) {
-        if (sync_every_ != 0 && writes_since_sync_ >= sync_every_) [[unlikely]] {
-            writes_since_sync_ = 0;
-            issue_flush(now);
-            continue;
-        }
-        if ((left_operations_ <= 0 || left_bytes_ <= 0) && !refill_limits()) [[unlikely]] {
-            exhausted_ = true;
-            return;
-        }
-        if (rate_ && pass_rate(now, turn) == Gate::closed) return;
-        if (bursts_ && pass_bursts(now, turn) == Gate::closed) return;
-        issue(now);
-    }
 }
 
 bool Worker::refill_limits() {
@@ -346,36 +389,6 @@ void Worker::issue_flush(HostTime now) {
     slots_[index] = {now, now, 0, 0, OperationKind::flush, true};
     turn_operations_[turn_count_++] = {0, 0, index, nullptr, OperationKind::flush};
     ++in_flight_;
-}
-
-void Worker::issue(HostTime now) {
-    OperationKind kind = OperationKind::read;
-    if (read_threshold_ < (std::uint64_t{1} << 32) && (read_threshold_ == 0 || (random_() >> 32) >= read_threshold_))
-        kind = write_kind_;
-    const std::uint32_t length = addresses_.length();
-    const std::uint64_t offset = addresses_.offset(kind, length);
-    const std::uint32_t index = free_[--free_count_];
-    std::byte* buffer = nullptr;
-    if (!options_.memory.empty()) {
-        if (kind == OperationKind::read)
-            buffer = options_.memory.data() + index * slot_bytes_;
-        else if (kind == OperationKind::write)
-            buffer = write_buffer(index, offset, length);
-    }
-    slots_[index] = {now, now, offset, length, kind, true};
-    turn_operations_[turn_count_++] = {offset, length, index, buffer, kind};
-    ++in_flight_;
-    --left_operations_;
-    left_bytes_ -= length;
-    if (bursts_) {
-        --burst_operations_;
-        burst_bytes_ -= length;
-    }
-    if (rate_) {
-        slots_[index].due = due_;
-        schedule_next(now, length);
-    }
-    if (sync_every_ != 0 && kind == OperationKind::write) ++writes_since_sync_;
 }
 
 std::byte* Worker::write_buffer(std::uint32_t slot, std::uint64_t offset, std::uint32_t length) {

@@ -81,6 +81,7 @@ class Worker {
     void account(const Batch& batch, HostTime from);
     void shift(Nanoseconds leap);
 
+    [[nodiscard]] bool ending() const { return state_ >= State::draining || exhausted_; }  // nothing new is issued
     [[nodiscard]] std::uint32_t in_flight() const { return in_flight_; }
     [[nodiscard]] std::uint64_t operations() const { return operations_; }  // measured so far, good and bad
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }            // measured so far
