@@ -19,22 +19,21 @@ void DriveBackend::end_phase(HostTime now) {
     if (catch_up_) catch_up_(now);
 }
 
-// A new operation mostly completes after those in flight, so its place is near the front of a list that ends with the
-// earliest; the search begins there.
 void DriveBackend::insert(const Pending& pending) {
+    if (!is_heap_ && in_flight() >= sorted_limit) {
+        pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(head_));
+        head_ = 0;
+        is_heap_ = true;
+        std::make_heap(pending_.begin(), pending_.end(), later);
+    }
+    pending_.push_back(pending);
     if (is_heap_) {
-        pending_.push_back(pending);
         std::push_heap(pending_.begin(), pending_.end(), later);
         return;
     }
-    if (pending_.size() >= sorted_limit) {
-        is_heap_ = true;
-        std::make_heap(pending_.begin(), pending_.end(), later);
-        return insert(pending);
-    }
-    std::size_t at = 0;
-    while (at < pending_.size() && pending_[at].completed > pending.completed) ++at;
-    pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(at), pending);
+    std::size_t at = pending_.size() - 1;
+    for (; at > head_ && pending_[at - 1].completed > pending.completed; --at) pending_[at] = pending_[at - 1];
+    pending_[at] = pending;
 }
 
 void DriveBackend::submit(std::uint32_t worker, std::span<const io::Operation> operations, HostTime now) {
@@ -47,25 +46,31 @@ void DriveBackend::submit(std::uint32_t worker, std::span<const io::Operation> o
 }
 
 HostTime DriveBackend::next_event() const {
-    if (pending_.empty()) return HostTime::max();
-    return HostTime(Nanoseconds(is_heap_ ? pending_.front().completed : pending_.back().completed));
+    return head_ == pending_.size() ? HostTime::max() : HostTime(Nanoseconds(pending_[head_].completed));
 }
 
 std::size_t DriveBackend::reap(HostTime now, std::span<io::Completion> out) {
     const std::int64_t until = now.time_since_epoch().count();
     std::size_t reaped = 0;
-    while (reaped < out.size() && !pending_.empty()) {
-        if (is_heap_) {
-            if (pending_.front().completed > until) break;
-            std::pop_heap(pending_.begin(), pending_.end(), later);
-        } else if (pending_.back().completed > until) {
-            break;
-        }
-        const Pending& done = pending_.back();
+    while (reaped < out.size() && head_ < pending_.size() && pending_[head_].completed <= until) {
+        const Pending& done = pending_[head_];
         out[reaped++] = {HostTime(Nanoseconds(done.completed)), done.slot, done.result};
-        pending_.pop_back();
+        if (is_heap_) {
+            std::pop_heap(pending_.begin(), pending_.end(), later);
+            pending_.pop_back();
+        } else {
+            ++head_;
+        }
     }
-    if (is_heap_ && pending_.empty()) is_heap_ = false;
+    if (is_heap_) {
+        is_heap_ = !pending_.empty();
+    } else if (head_ == pending_.size()) {
+        pending_.clear();
+        head_ = 0;
+    } else if (head_ >= 4096) {
+        pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(head_));
+        head_ = 0;
+    }
     return reaped;
 }
 

@@ -30,7 +30,7 @@ class DriveBackend final : public io::VirtualBackend {
     void set_catch_up_at(HostTime t) { catch_up_at_ = t; }
     // All completions come so much later.
     void shift(Nanoseconds by);
-    [[nodiscard]] std::size_t in_flight() const { return pending_.size(); }
+    [[nodiscard]] std::size_t in_flight() const { return pending_.size() - head_; }
 
     [[nodiscard]] io::Capabilities capabilities() const override;
     void begin_phase(const io::Workload& workload, HostTime now) override;
@@ -52,9 +52,11 @@ class DriveBackend final : public io::VirtualBackend {
     std::function<void(HostTime)> catch_up_;
     Leaper* leaper_ = nullptr;
     HostTime catch_up_at_ = HostTime::max();
-    // Latest first; up to `sorted_limit` kept in order by insertion from the end, as a heap beyond.
+    // Up to `sorted_limit` in order of time from head_ on (a new operation mostly completes after those in flight, so its place
+    // is near the end); a heap from 0 on beyond that.
     static constexpr std::size_t sorted_limit = 96;
     bool is_heap_ = false;
+    std::size_t head_ = 0;
     std::vector<Pending> pending_;
 };
 

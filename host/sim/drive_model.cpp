@@ -15,7 +15,7 @@ constexpr std::uint64_t scramble(std::uint64_t x) {
 
 }  // namespace
 
-DriveModel::DriveModel(const DriveParameters& parameters, PowerTrace* trace, EnergyLedger* ledger)
+DriveModel::DriveModel(const DriveParameters& parameters, std::uint64_t seed, PowerTrace* trace, EnergyLedger* ledger)
     : p_(parameters),
       trace_(trace),
       ledger_(ledger),
@@ -24,7 +24,9 @@ DriveModel::DriveModel(const DriveParameters& parameters, PowerTrace* trace, Ene
       page_shift_(static_cast<std::uint32_t>(std::countr_zero(parameters.flash.page_bytes))),
       read_times_(256),
       units_(parameters.flash.units),
+      jitter_(seed * 0x9e3779b97f4a7c15u + 0x853c49e6748fea9bu),
       program_done_(parameters.write_buffer_bytes / parameters.flash.program_bytes + 2) {
+    if (std::has_single_bit(units_.size())) units_shift_ = std::countr_zero(units_.size());
     for (std::size_t k = 0; k < read_times_.size(); ++k) {
         const double place = (2.0 * static_cast<double>(k) + 1.0) / 256.0 - 1.0;
         read_times_[k] = static_cast<std::int32_t>(static_cast<double>(p_.flash.read_ns) * (1.0 + p_.flash.read_spread * place));
@@ -38,6 +40,7 @@ DriveModel::DriveModel(const DriveParameters& parameters, PowerTrace* trace, Ene
 // Consecutive pages lie on consecutive units, and each round begins at a place of its own.
 std::uint32_t DriveModel::unit_of(std::uint64_t page) const {
     const std::uint64_t units = units_.size();
+    if (units_shift_ >= 0) return static_cast<std::uint32_t>((page + (scramble(page >> units_shift_) >> 40)) & (units - 1));
     return static_cast<std::uint32_t>((page + (scramble(page / units) >> 40)) % units);
 }
 
@@ -149,7 +152,9 @@ std::int64_t DriveModel::write(const io::Operation& operation, std::int64_t star
 
 void DriveModel::program(std::int64_t earliest, std::int64_t now) {
     bool cached = false;
-    if (p_.cache.bytes > 0) {
+    if (held_) {
+        cached = p_.cache.bytes > 0 && cache_open_;
+    } else if (p_.cache.bytes > 0) {
         if (now > drained_to_) {
             drain(drained_to_, now, p_.cache.busy_drain_bytes_per_second);
             drained_to_ = now;
@@ -158,7 +163,7 @@ void DriveModel::program(std::int64_t earliest, std::int64_t now) {
         if (cache_open_ && cache_used_ + bytes > static_cast<double>(p_.cache.bytes)) {
             cache_open_ = false;
             ++events_;
-            if (cache_left_at_ == 0) cache_left_at_ = accepted_;
+            if (cache_left_at_ == 0) cache_left_at_ = accepted_ + leapt_;
         }
         cached = cache_open_;
         if (cached) cache_used_ += bytes;
@@ -187,15 +192,10 @@ std::int64_t DriveModel::flush(std::int64_t start, std::int64_t now) {
 }
 
 void DriveModel::drain(std::int64_t from, std::int64_t to, double rate) {
-    if (cache_used_ <= 0 || rate <= 0 || to <= from) return;
+    if (cache_used_ <= 0 || rate <= 0 || to <= from || held_) return;
     const double bytes = std::min(cache_used_, rate * 1e-9 * static_cast<double>(to - from));
-    cache_used_ -= bytes;
-    if (cache_used_ < 1) cache_used_ = 0;
     pulse(from, std::min(to, from + static_cast<std::int64_t>(bytes / rate * 1e9) + 1), bytes * p_.power.drain_joule_per_byte);
-    if (!cache_open_ && cache_used_ <= p_.cache.reopen_fraction * static_cast<double>(p_.cache.bytes)) {
-        cache_open_ = true;
-        ++events_;
-    }
+    take_from_cache(bytes);
 }
 
 void DriveModel::settle(std::int64_t now) {
@@ -224,10 +224,30 @@ std::int64_t DriveModel::next_idle_event(std::int64_t now) const {
     if (p_.cache.bytes == 0 || cache_used_ <= 0) return std::numeric_limits<std::int64_t>::max();
     const std::int64_t begins = busy_until_ + p_.cache.idle_before_drain_ns;
     if (now < begins) return begins;
-    return now + static_cast<std::int64_t>(cache_used_ / p_.cache.drain_bytes_per_second * 1e9) + 1;
+    return now + static_cast<std::int64_t>(cache_used_ / p_.cache.drain_bytes_per_second * 1e9);
 }
 
-void DriveModel::shift(std::int64_t by) {
+double DriveModel::idle_drain(std::int64_t now) const {
+    if (p_.cache.bytes == 0 || cache_used_ <= 0 || now < busy_until_ + p_.cache.idle_before_drain_ns) return 0;
+    return p_.cache.drain_bytes_per_second;
+}
+
+void DriveModel::pass_idle(std::int64_t by, double drained) {
+    settled_ += by;
+    drained_to_ += by;
+    take_from_cache(drained);
+}
+
+void DriveModel::take_from_cache(double bytes) {
+    cache_used_ = std::clamp(cache_used_ - bytes, 0.0, static_cast<double>(p_.cache.bytes));
+    if (cache_used_ < 1) cache_used_ = 0;
+    if (!cache_open_ && cache_used_ <= p_.cache.reopen_fraction * static_cast<double>(p_.cache.bytes)) {
+        cache_open_ = true;
+        ++events_;
+    }
+}
+
+void DriveModel::leap(std::int64_t by, double cached, std::uint64_t written) {
     controller_free_ += by;
     link_read_free_ += static_cast<double>(by);
     link_write_free_ += static_cast<double>(by);
@@ -241,10 +261,8 @@ void DriveModel::shift(std::int64_t by) {
     busy_until_ += by;
     drained_to_ += by;
     settled_ += by;
-}
-
-void DriveModel::add_cached(double bytes) {
-    cache_used_ = std::clamp(cache_used_ + bytes, 0.0, static_cast<double>(p_.cache.bytes));
+    leapt_ += written;
+    if (p_.cache.bytes > 0) take_from_cache(-cached);
 }
 
 }  // namespace wattrig::sim

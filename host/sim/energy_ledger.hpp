@@ -12,18 +12,24 @@ namespace wattrig::sim {
 
 class EnergyLedger {
   public:
-    EnergyLedger(double idle_watt, double active_watt, double time_constant_ns)
-        : idle_watt_(idle_watt), active_watt_(active_watt), time_constant_ns_(time_constant_ns), cells_(ring) {
-        knots_.push_back({0, 0.0});
+    EnergyLedger(double idle_watt, double active_watt, double time_constant_ns, std::int64_t begin = 0)
+        : idle_watt_(idle_watt),
+          active_watt_(active_watt),
+          time_constant_ns_(time_constant_ns),
+          cells_(ring),
+          origin_(begin),
+          now_(begin) {
+        knots_.push_back({begin, 0.0});
     }
     // An energy spread evenly over [begin, end), which begins no earlier than the time advanced to.
     void add(std::int64_t begin, std::int64_t end, double joule) {
         const std::int64_t b = begin - origin_, e = end - origin_;
         const std::int64_t first = b / cell_ns;
-        if (e <= (first + 1) * cell_ns && first < next_cell_ + ring)
-            cells_[static_cast<std::size_t>(first & (ring - 1))] += joule;
-        else
-            add_spread(b, e, joule);
+        const std::int64_t after = e - (first + 1) * cell_ns;  // beyond the first cell
+        if (after > cell_ns || first + 1 >= next_cell_ + ring) return add_spread(b, e, joule);
+        const double rest = after > 0 ? joule * static_cast<double>(after) / static_cast<double>(e - b) : 0.0;
+        cells_[static_cast<std::size_t>(first & (ring - 1))] += joule - rest;
+        if (after > 0) cells_[static_cast<std::size_t>((first + 1) & (ring - 1))] += rest;
     }
     // Books time up to `t`: all of [now, t) is active, or all of it is not.
     void advance(std::int64_t t, bool active);
@@ -33,6 +39,7 @@ class EnergyLedger {
     [[nodiscard]] std::int64_t now() const { return now_; }
     [[nodiscard]] double energy(std::int64_t t) const;
     [[nodiscard]] double active_level() const { return level_; }
+    void set_active_level(double level) { level_ = level; }
 
   private:
     static constexpr std::int64_t cell_ns = 500'000;
@@ -53,9 +60,9 @@ class EnergyLedger {
     std::vector<double> cells_;
     std::vector<Later> later_;
     std::vector<Knot> knots_;
-    std::int64_t origin_ = 0;     // of the cells: moves with leaps
+    std::int64_t origin_;         // of the cells: moves with leaps
     std::int64_t next_cell_ = 0;  // the one that holds now_
-    std::int64_t now_ = 0;
+    std::int64_t now_;
     double level_ = 0;      // of the active floor, 0 .. 1
     double floor_sum_ = 0;  // joules of idle and floor since the last knot
 };

@@ -13,20 +13,6 @@ using Lanes = float __attribute__((vector_size(16)));  // GCC and clang: SSE on 
 constexpr double chunk_seconds = static_cast<double>(samples_per_chunk) * 30.72e-6;
 constexpr std::uint32_t chunks_per_update = 16;  // of what drifts: 12 ms
 
-// sinc3 at OSR 128: three boxcars of 128 periods of the modulator (30 ticks each), 16 periods to a bin. 382 taps, centred, so
-// one period at both ends of the 24 bins stays empty.
-std::array<float, 24> sinc3_by_bin() {
-    std::array<double, 382> taps{};
-    for (std::size_t a = 0; a < 128; ++a)
-        for (std::size_t b = 0; b < 128; ++b)
-            for (std::size_t c = 0; c < 128; ++c) taps[a + b + c] += 1.0 / (128.0 * 128.0 * 128.0);
-    std::array<double, 24> sums{};
-    for (std::size_t k = 0; k < taps.size(); ++k) sums[(k + 1) / 16] += taps[k];
-    std::array<float, 24> filter{};
-    for (std::size_t k = 0; k < filter.size(); ++k) filter[k] = static_cast<float>(sums[k]);
-    return filter;
-}
-
 // RP2040-E11: one code at each of 512, 1536, 2560, 3584 takes the place of its eight neighbours.
 constexpr std::uint16_t with_wide_codes(std::int32_t code) {
     const std::int32_t past = (code + 512 + 4) & 1023;
@@ -35,6 +21,26 @@ constexpr std::uint16_t with_wide_codes(std::int32_t code) {
 static_assert(with_wide_codes(508) == 512 && with_wide_codes(516) == 512 && with_wide_codes(507) == 507 && with_wide_codes(3588) == 3584);
 
 }  // namespace
+
+// sinc3 at OSR 128: three boxcars of 128 periods of the modulator (30 ticks each), 16 periods to a bin. 382 taps, centred, so
+// one period at both ends of the 24 bins stays empty.
+std::array<float, 24> sinc3_by_bin() {
+    std::array<double, 382> taps{};
+    taps[0] = 1;
+    for (int boxcar = 0; boxcar < 3; ++boxcar) {
+        const std::array<double, 382> before = taps;
+        double sum = 0;
+        for (std::size_t k = 0; k < taps.size(); ++k) {
+            sum += before[k] - (k >= 128 ? before[k - 128] : 0);
+            taps[k] = sum / 128;
+        }
+    }
+    std::array<double, 24> sums{};
+    for (std::size_t k = 0; k < taps.size(); ++k) sums[(k + 1) / 16] += taps[k];
+    std::array<float, 24> filter{};
+    for (std::size_t k = 0; k < filter.size(); ++k) filter[k] = static_cast<float>(sums[k]);
+    return filter;
+}
 
 FrontEnd::FrontEnd(std::uint64_t seed) : random_(seed, 0xf407), noise_(seed) {
     Random random(seed, 0x9a475);

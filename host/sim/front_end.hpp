@@ -45,6 +45,9 @@ struct CurrentStatistics {
     double watt = 0;             // mean power
 };
 
+// Weights of the 24 bins around a sample's middle.
+std::array<float, 24> sinc3_by_bin();
+
 class FrontEnd {
   public:
     explicit FrontEnd(std::uint64_t seed);

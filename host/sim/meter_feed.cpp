@@ -10,6 +10,7 @@ namespace wattrig::sim {
 namespace {
 
 constexpr std::uint32_t simulated_board = 0xffff'0001;
+constexpr int chunks_per_block = static_cast<int>(protocol::samples_per_block / samples_per_chunk);
 constexpr std::size_t storage_bytes = 2 * protocol::storage_slot_bytes;
 
 firmware::MeterConfig meter_config(std::uint64_t seed, const FrontEnd& front_end) {
@@ -88,8 +89,14 @@ void MeterFeed::anchor(HostTime now) {
     trace_.anchor(now, bin, clock_.ticks_per_nanosecond(now) / ticks_per_bin);
 }
 
-HostTime MeterFeed::chunk_end(int chunks) {
+HostTime MeterFeed::block_end() {
+    const std::int64_t chunks = chunks_per_block - chunks_in_block_;
     return clock_.to_host(DeviceTime(Ticks(fed_ticks() + chunks * static_cast<std::int64_t>(bins_per_chunk) * ticks_per_bin)));
+}
+
+void MeterFeed::begin_stream(HostTime now) {
+    muted_until_ = clock_.to_device(now).time_since_epoch().count();
+    chunks_in_block_ = 0;
 }
 
 void MeterFeed::advance(HostTime now) {
@@ -100,7 +107,9 @@ void MeterFeed::advance(HostTime now) {
         const std::int64_t first_ready = fed_ticks() - bins_ahead * ticks_per_bin + protocol::group_delay_ticks;
         trace_.take(watts);
         front_end_.run(watts, chunk_);
+        if (first_ready <= muted_until_) continue;
         deliver(chunk_, first_ready);
+        chunks_in_block_ = (chunks_in_block_ + 1) % chunks_per_block;
         if (!meter_->front_frame().empty()) drain_frames(clock_.to_host(DeviceTime(Ticks(fed_ticks()))));
     }
 }
@@ -157,6 +166,7 @@ Nanoseconds MeterFeed::host_length(HostTime now, std::uint32_t samples) {
 
 void MeterFeed::bulk(std::uint32_t samples, const CurrentStatistics& current, HostTime now) {
     meter_->add_bulk(front_end_.bulk(samples, current));
+    chunks_in_block_ = 0;  // the bulk ended a block
     origin_ticks_ += static_cast<std::int64_t>(samples) * protocol::ticks_per_sample;
     if (!meter_->front_frame().empty()) drain_frames(now);
 }

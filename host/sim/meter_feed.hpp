@@ -29,8 +29,11 @@ class MeterFeed {
     void advance(HostTime now);
     // Ties the trace's axis to host time; before power of a new stretch is added.
     void anchor(HostTime now);
-    // When `chunks` more chunks will be complete.
-    [[nodiscard]] HostTime chunk_end(int chunks);
+    // When the next block will be complete.
+    [[nodiscard]] HostTime block_end();
+    // A stream was started at `now`: samples from before are not in it. It begins with the next whole chunk, so that blocks are
+    // whole numbers of chunks.
+    void begin_stream(HostTime now);
     // Samples, a multiple of 25, that fit between what is fed and `until`; 0 when none do.
     [[nodiscard]] std::uint32_t samples_until(HostTime until);
     // Feeds `samples` at once; the trace keeps what it has to come. Returns how much host time that is.
@@ -57,6 +60,8 @@ class MeterFeed {
     std::int64_t start_ticks_;   // device ticks at the begin
     std::int64_t origin_ticks_;  // device ticks of the trace's bin 0; moves with leaps
     std::uint64_t latency_state_;
+    std::int64_t muted_until_ = INT64_MIN;  // device ticks
+    int chunks_in_block_ = 0;
     bool drive_powered_ = true;
     bool sync_out_ = false;
     std::vector<std::uint8_t> storage_;

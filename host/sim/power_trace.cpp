@@ -20,6 +20,10 @@ void PowerTrace::anchor(HostTime t, double bin, double bins_per_nanosecond) {
     anchor_ns_ = t.time_since_epoch().count();
     anchor_bin_ = bin;
     bins_per_nanosecond_ = bins_per_nanosecond;
+    bring_later();
+}
+
+void PowerTrace::bring_later() {
     const auto by_begin = [](const Later& a, const Later& b) { return a.begin_ns > b.begin_ns; };
     while (!later_.empty() && at(later_.front().begin_ns) < horizon_ - ring_bins / 4) {
         std::pop_heap(later_.begin(), later_.end(), by_begin);
@@ -31,6 +35,7 @@ void PowerTrace::anchor(HostTime t, double bin, double bins_per_nanosecond) {
 
 void PowerTrace::add_slowly(std::int64_t begin_ns, std::int64_t end_ns, double watt) {
     // A rectangle that ends beyond the horizon is cut there; the rest waits.
+    last_change_ = std::max(last_change_, at(end_ns));
     if (at(end_ns) >= horizon_) {
         const std::int64_t cut =
             std::max(begin_ns, anchor_ns_ + static_cast<std::int64_t>((horizon_ - 4 - anchor_bin_) / bins_per_nanosecond_));
@@ -42,11 +47,13 @@ void PowerTrace::add_slowly(std::int64_t begin_ns, std::int64_t end_ns, double w
     const double x0 = std::max(at(begin_ns), first_), x1 = std::max(at(end_ns), first_);
     step(pulses_, x0, units(watt));
     step(pulses_, x1, -units(watt));
+    last_change_ = std::max(last_change_, x1);
 }
 
 void PowerTrace::activity(std::int64_t t, bool begins) {
     const double x = std::clamp(at(t), first_, horizon_ - 2);
     step(activity_, x, begins ? full_activity : -full_activity);
+    last_change_ = std::max(last_change_, x);
 }
 
 void PowerTrace::take(std::span<float> watts) {
@@ -55,6 +62,7 @@ void PowerTrace::take(std::span<float> watts) {
     take_contiguous(watts.first(part));
     if (part < watts.size()) take_contiguous(watts.subspan(part));
     set_horizon();
+    if (!later_.empty()) bring_later();
 }
 
 void PowerTrace::take_contiguous(std::span<float> watts) {
@@ -103,12 +111,6 @@ void PowerTrace::shift(Nanoseconds by) {
         entry.begin_ns += by.count();
         entry.end_ns += by.count();
     }
-}
-
-bool PowerTrace::idle() const {
-    if (pulse_level_ != 0 || activity_level_ != 0 || !later_.empty()) return false;
-    const auto zero = [](std::int32_t x) { return x == 0; };
-    return std::all_of(pulses_.begin(), pulses_.end(), zero) && std::all_of(activity_.begin(), activity_.end(), zero);
 }
 
 }  // namespace wattrig::sim

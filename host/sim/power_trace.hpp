@@ -30,6 +30,7 @@ class PowerTrace {
         if (x0 < first_ || x1 >= horizon_) return add_slowly(begin_ns, end_ns, watt);
         step(pulses_, x0, units(watt));
         step(pulses_, x1, -units(watt));
+        if (x1 > last_change_) last_change_ = x1;
     }
     // Activity begins or ends at `t`; calls alternate and go forward.
     void activity(std::int64_t t, bool begins);
@@ -43,7 +44,8 @@ class PowerTrace {
     void shift(Nanoseconds by);
     [[nodiscard]] double active_level() const { return level_; }  // 0 .. 1, of active_watt
     void set_active_level(double level) { level_ = level; }
-    [[nodiscard]] bool idle() const;  // no pulse and no activity in the bins to come
+    // Nothing changes any more after `t` by what has been added so far.
+    [[nodiscard]] bool constant_after(HostTime t) const { return last_change_ <= bin_at(t) + 2 && activity_level_ == 0; }
 
   private:
     static constexpr std::int64_t ring_bins = 32768;  // 126 ms
@@ -70,6 +72,7 @@ class PowerTrace {
     }
     void add_slowly(std::int64_t begin_ns, std::int64_t end_ns, double watt);
     void set_horizon();
+    void bring_later();
     void take_contiguous(std::span<float> watts);
 
     double idle_watt_, active_watt_, time_constant_ns_;
@@ -77,7 +80,7 @@ class PowerTrace {
     std::int32_t pulse_level_ = 0, activity_level_ = 0;
     double level_ = 0;  // of the active floor, at the begin of the next bin
     std::int64_t next_ = 0;
-    double first_ = 0, horizon_ = 0;
+    double first_ = 0, horizon_ = 0, last_change_ = 0;
     std::int64_t anchor_ns_ = 0;
     double anchor_bin_ = 0, bins_per_nanosecond_ = 0.125 / ticks_per_bin;
     std::vector<Later> later_;  // beyond the horizon, a heap by begin

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace wattrig::sim {
 namespace {
@@ -12,10 +13,17 @@ bool holds(const std::vector<std::uint64_t>& list, std::uint64_t number) {
     return std::find(list.begin(), list.end(), number) != list.end();
 }
 
+bool is_sync(std::span<const std::uint8_t> frame) {
+    if (frame.size() < sizeof(protocol::FrameHeader) + sizeof(protocol::CommandHeader)) return false;
+    std::uint16_t id = 0;
+    std::memcpy(&id, frame.data() + sizeof(protocol::FrameHeader), sizeof id);
+    return id == static_cast<std::uint16_t>(protocol::CommandId::sync);
+}
+
 }  // namespace
 
-SimLink::SimLink(std::uint64_t seed, MeterFeed& feed, std::function<void(HostTime)> produce, SimLinkFaults faults)
-    : seed_(seed), feed_(feed), produce_(std::move(produce)), faults_(std::move(faults)), random_(seed, 0x115b) {
+SimLink::SimLink(std::uint64_t seed, MeterFeed& feed, Hooks hooks, SimLinkFaults faults)
+    : seed_(seed), feed_(feed), hooks_(std::move(hooks)), faults_(std::move(faults)), random_(seed, 0x115b) {
     hidden_out_ = Nanoseconds(static_cast<std::int64_t>(random_.uniform(0, 40e3)));
     hidden_in_ = Nanoseconds(static_cast<std::int64_t>(random_.uniform(0, 40e3)));
     frame_rate_error_ = random_.uniform(-50e-6, 50e-6);
@@ -66,7 +74,7 @@ void SimLink::queue_stream(std::vector<std::uint8_t> bytes, HostTime finished) {
 HostTime SimLink::reply_ready() {
     if (!feed_.meter().reply_pending()) return HostTime::max();
     const auto ticks = static_cast<std::int64_t>(feed_.meter().reply_ready_at() * protocol::ticks_per_microsecond);
-    return std::max(feed_.clock().to_host(DeviceTime(Ticks(ticks))), HostTime{});
+    return std::max(feed_.clock().to_host(DeviceTime(Ticks(ticks))), device_now_);
 }
 
 void SimLink::frame_start(HostTime now) {
@@ -84,10 +92,18 @@ void SimLink::run_device(HostTime until) {
         const HostTime command = commands_.empty() ? HostTime::max() : commands_.front().arrival;
         const HostTime at = std::min(command, reply_ready_);
         if (at > until) break;
-        produce_(at);
+        // An exchange of stamps looks at the clock alone; all else may change what the codes become.
+        const bool stamps_only = command > reply_ready_ || is_sync(commands_.front().bytes);
+        (stamps_only ? hooks_.produce_when_due : hooks_.produce)(at);
+        device_now_ = at;
         frame_start(at);
         if (command <= reply_ready_) {
+            const bool streamed = feed_.meter().streaming();
             feed_.meter().on_command(feed_.clock().timer_us(at), commands_.front().bytes);
+            if (feed_.meter().streaming() && !streamed) {
+                feed_.begin_stream(at);
+                if (hooks_.stream_begun) hooks_.stream_begun(at);
+            }
             commands_.pop_front();
         } else {
             const std::size_t size = feed_.meter().take_reply(feed_.clock().timer_us(at), reply);
@@ -98,7 +114,7 @@ void SimLink::run_device(HostTime until) {
         }
         reply_ready_ = reply_ready();
     }
-    produce_(until);
+    hooks_.produce_when_due(until);
     reply_ready_ = reply_ready();
 }
 

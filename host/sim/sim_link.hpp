@@ -25,8 +25,13 @@ struct SimLinkFaults {
 
 class SimLink final : public rig::Link {
   public:
-    // `produce` brings drive and codes up to a time. `quantum`: how many blocks of codes are made at a time, in chunks.
-    SimLink(std::uint64_t seed, MeterFeed& feed, std::function<void(HostTime)> produce, SimLinkFaults faults = {});
+    // What the link asks of the rest of the simulation.
+    struct Hooks {
+        std::function<void(HostTime)> produce;           // brings drive and codes up to a time
+        std::function<void(HostTime)> produce_when_due;  // the same, but may put it off: nobody looks at the codes
+        std::function<void(HostTime)> stream_begun;      // may be empty
+    };
+    SimLink(std::uint64_t seed, MeterFeed& feed, Hooks hooks, SimLinkFaults faults = {});
 
     void attach(rig::LinkHandler& handler) override { handler_ = &handler; }
     Result<HostTime> send(std::span<const std::uint8_t> frame) override;
@@ -55,7 +60,7 @@ class SimLink final : public rig::Link {
 
     std::uint64_t seed_;
     MeterFeed& feed_;
-    std::function<void(HostTime)> produce_;
+    Hooks hooks_;
     SimLinkFaults faults_;
     Random random_;
     rig::LinkHandler* handler_ = nullptr;
@@ -66,6 +71,7 @@ class SimLink final : public rig::Link {
     std::int64_t frame_phase_ns_;
     std::uint64_t frames_ = 0;
     HostTime bus_free_{}, last_stream_{}, last_command_{}, last_reply_{};
+    HostTime device_now_{};  // of the board's latest command or reply
     HostTime reply_ready_ = HostTime::max();
     std::deque<Packet> commands_, replies_, stream_;
 };

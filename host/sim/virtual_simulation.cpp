@@ -3,9 +3,11 @@
 namespace wattrig::sim {
 namespace {
 
-constexpr int chunks_per_block = static_cast<int>(protocol::samples_per_block / samples_per_chunk);
 // Power of operations may lie 126 ms ahead of the codes; a submission waits for the codes well before that.
 constexpr Nanoseconds catch_up_after{40'000'000};
+
+constexpr Nanoseconds settling{50'000'000};  // exact codes after the begin of a stream
+constexpr Nanoseconds idle_stretch{900'000'000};
 
 }  // namespace
 
@@ -22,27 +24,48 @@ std::vector<ModelSummary> list_models() {
 
 VirtualRig::VirtualRig(const DriveParameters& parameters, const SimulationOptions& options, SimLinkFaults faults)
     : rig_(options.rig),
-      aggregate_(options.aggregate),
       ledger_(parameters.power.idle_watt, parameters.power.active_watt,
               static_cast<double>(parameters.power.active_time_constant_ns)),
       feed_(options.seed, HostTime{}, parameters.power),
-      drive_(parameters, options.rig ? &feed_.trace() : nullptr, &ledger_),
-      link_(options.seed, feed_, [this](HostTime t) { produce(t); }, std::move(faults)),
+      drive_(parameters, options.seed, options.rig ? &feed_.trace() : nullptr, &ledger_),
+      link_(options.seed, feed_,
+            {[this](HostTime t) { produce(t); }, [this](HostTime t) { produce_when_due(t); },
+             [this](HostTime t) {
+                 if (aggregate_) aggregate_->hold_until(t + settling);
+             }},
+            std::move(faults)),
       backend_(drive_, [this](HostTime t) { produce(t); }) {
+    if (options.aggregate) {
+        aggregate_.emplace(drive_, ledger_, rig_ ? &feed_ : nullptr, backend_, [this](HostTime t) { produce(t); });
+        backend_.set_leaper(&*aggregate_);
+    }
     produce(HostTime{});
 }
 
+// Leapt-over idle time comes in stretches of about a second, however often the link looks.
+void VirtualRig::produce_when_due(HostTime t) {
+    if (aggregate_ && t < idle_production_ && aggregate_->idle()) return;
+    produce(t);
+}
+
 void VirtualRig::produce(HostTime t) {
+    if (aggregate_) aggregate_->pass_idle(t);
     drive_.settle(t.time_since_epoch().count());
     if (!rig_) return;
     feed_.advance(t);
-    link_.set_next_production(feed_.chunk_end(chunks_per_block));
+    HostTime next = feed_.block_end();
+    if (aggregate_) {
+        idle_production_ = t + idle_stretch;
+        next = aggregate_->idle() ? idle_production_ : next;
+    }
+    link_.set_next_production(next);
     backend_.set_catch_up_at(t + catch_up_after);
 }
 
 double VirtualRig::true_energy(HostTime t) const {
     const std::int64_t ns = t.time_since_epoch().count();
-    if (ns > ledger_.now()) drive_.settle(ns);
+    // Asking makes what was put off; nothing that anybody sees depends on when that is.
+    if (ns > ledger_.now()) const_cast<VirtualRig*>(this)->produce(t);
     return ledger_.energy(ns);
 }
 

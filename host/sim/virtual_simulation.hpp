@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "host/sim/aggregate.hpp"
 #include "host/sim/drive_backend.hpp"
 #include "host/sim/drive_model.hpp"
 #include "host/sim/energy_ledger.hpp"
@@ -29,6 +30,7 @@ class VirtualRig final : public VirtualSimulation {
 
     // Settles the drive and makes codes up to `t`.
     void produce(HostTime t);
+    [[nodiscard]] const Aggregate* aggregate() const { return aggregate_ ? &*aggregate_ : nullptr; }
 
     // For tests.
     [[nodiscard]] HostTime true_host_time(DeviceTime t) { return feed_.clock().to_host(t); }
@@ -46,12 +48,16 @@ class VirtualRig final : public VirtualSimulation {
         VirtualRig& rig_;
     };
 
-    bool rig_, aggregate_;
-    mutable EnergyLedger ledger_;
+    void produce_when_due(HostTime t);
+
+    bool rig_;
+    HostTime idle_production_{};
+    EnergyLedger ledger_;
     MeterFeed feed_;
-    mutable DriveModel drive_;
+    DriveModel drive_;
     SimLink link_;
     DriveBackend backend_;
+    std::optional<Aggregate> aggregate_;
     Actor actor_{*this};
 };
 
