@@ -13,6 +13,7 @@
 #include "firmware/protocol/frame.hpp"
 #include "host/rig/block.hpp"
 #include "host/rig/clock_sync.hpp"
+#include "host/rig/frame_decoder.hpp"
 #include "host/rig/host_record.hpp"
 
 namespace wattrig::rig {
