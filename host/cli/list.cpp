@@ -8,9 +8,9 @@
 #include "host/cli/console.hpp"
 #include "host/cli/output.hpp"
 #include "host/report/escape.hpp"
+#include "host/report/figures.hpp"
 #include "host/sim/simulation.hpp"
 #include "host/suites/plan.hpp"
-#include "host/suites/text.hpp"
 #include "host/target/target.hpp"
 
 namespace wattrig::cli {
@@ -39,6 +39,8 @@ void print_rows(const std::vector<std::vector<std::string>>& rows) {
     print_text(out);
 }
 
+std::string gigabytes(std::uint64_t bytes) { return report::significant(static_cast<double>(bytes) / 1e9, 4) + " GB"; }
+
 }  // namespace
 
 int list(const ListArguments& arguments) {
@@ -55,7 +57,7 @@ int list(const ListArguments& arguments) {
                             {"description", model.description},
                             {"capacity", model.capacity},
                             {"logical_block", model.logical_block}});
-            rows.push_back({"sim:" + model.name, suites::format_size(model.capacity), model.description});
+            rows.push_back({"sim:" + model.name, gigabytes(model.capacity), model.description});
         }
     } else if (arguments.what == "targets") {
         for (const target::TargetInfo& device : target::list_block_devices()) {
@@ -65,7 +67,7 @@ int list(const ListArguments& arguments) {
                             {"serial", device.serial},
                             {"transport", device.transport},
                             {"logical_block", device.logical_block}});
-            rows.push_back({device.path, suites::format_size(device.size), device.transport, device.model});
+            rows.push_back({device.path, gigabytes(device.size), device.transport, device.model});
         }
     } else {
         json.push_back({{"name", "sim"}, {"description", "simulated rig"}, {"simulated", true}});
