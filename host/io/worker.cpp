@@ -287,7 +287,8 @@ Turn Worker::next(HostTime now) {
     if (!turn.finished) {
         turn.want = 1;
         if (workload_.batching == Batching::throughput)
-            turn.want = std::clamp<std::size_t>(workload_.depth / 4, 1, std::max(in_flight_, 1u));
+            turn.want = std::clamp<std::size_t>(workload_.batch != 0 ? workload_.batch : workload_.depth / 4, 1,
+                                                std::max(in_flight_, 1u));
         else if (workload_.batching == Batching::strict && turn_count_ > 0 && free_count_ > 0)
             turn.want = 0;  // still filling
         if (next_edge_ < turn.deadline) {

@@ -149,6 +149,8 @@ Result<void> check(const Workload& w, std::uint64_t target_size, std::uint32_t l
     if (auto r = check_pace(w); !r) return r;
     if (auto r = check_limits(w); !r) return r;
     if (auto r = check_data(w); !r) return r;
+    if (w.batch > w.depth)
+        return bad_input(fmt::format("iodepth_batch_complete: expected at most iodepth ({}), got {}", w.depth, w.batch));
     if (w.sync == SyncPolicy::every_n && w.sync_every == 0) return expected("fsync", "1 or more writes between flushes", 0);
     return {};
 }

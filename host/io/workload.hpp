@@ -51,7 +51,7 @@ struct Limit {                           // the first one reached ends the phase
 
 enum class Batching : std::uint8_t {
     natural,     // one merged submit-and-wait a turn, all ready completions reaped, all free slots refilled (default)
-    throughput,  // as natural, but waits for a quarter of the depth
+    throughput,  // as natural, but waits for several completions; waiting for all of them drains the drive's queue
     strict,      // submits one, reaps one: fio's way, for comparison
 };
 
@@ -74,6 +74,7 @@ struct Workload {
     std::uint32_t sync_every = 0;  // operations, for every_n
     DataPattern data;
     Batching batching = Batching::natural;
+    std::uint32_t batch = 0;  // throughput: completions to wait for, up to depth; 0 = a quarter of the depth
     std::uint64_t seed = 1;
     std::uint64_t maximum_errors = 0;  // the phase stops after more; the run goes on by the suite's rule
     bool operation_log = false;

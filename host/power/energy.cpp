@@ -169,8 +169,9 @@ void EnergyPass::State::start_stream(const rig::BlockView& block) {
     board_temperature = block.header.board_temperature;
     for (std::size_t r = 0; r < block.header.rails; ++r) {
         sums[r] = {};
-        if (end_index == 0 && block.rails[r].sums.count == block.header.count) continue;  // nothing came before it
-        // The sums at its begin: with codes they can be worked out, else the first summary is only a starting point.
+        // The sums at its begin: zero if it is the first of its stream; with codes they can be worked out; else the first
+        // summary is only a starting point.
+        if (!block.has_codes() && end_index == 0) continue;
         sums[r] = block.rails[r].sums;
         if (!block.has_codes()) continue;
         const CodeSums own = sum_codes(block, r, 0, block.header.count);
@@ -300,8 +301,11 @@ void EnergyPass::State::add(const rig::BlockView& block) {
     bool merged = false;  // a gap and the summary after it: only their sum is known
     for (std::size_t r = 0; r < rails; ++r) {
         own[r] = difference(block.rails[r].sums, sums[r]);
-        if (!gap_before || own[r].count == header.count) continue;
-        if (block.has_codes()) {
+        if (own[r].count == header.count) continue;
+        if (!gap_before) {
+            // A rig whose sums and indices contradict each other: what came with its codes is certain.
+            if (block.has_codes()) own[r] = sum_codes(block, r, 0, header.count);
+        } else if (block.has_codes()) {
             between[r] = own[r];
             own[r] = sum_codes(block, r, 0, header.count);
             between[r] -= own[r];

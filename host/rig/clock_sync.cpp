@@ -19,6 +19,7 @@ constexpr double per_second = 1e-9;  // 1/s in 1/ns
 constexpr double search_rate = 5000 * ppm;
 // Rounding of host times, of the map's integers, and the truth's own bend inside a knot's segment (A T^2 / 8 is below 1 ns).
 constexpr double rounding_ns = 4;
+constexpr double rate_known_within = 40;  // ppm
 constexpr double calm_after_s = 60;
 constexpr std::size_t most_recent_points = 4096;
 
@@ -156,7 +157,9 @@ struct ClockSync::State {
     void check(double d) {
         if (guarantee.rates(d, rate_limit())) return;
         if (const std::optional<Range> rates = guarantee.rates(d, search_rate)) {
-            // A set that only exists outside the range: no bound was broken, so this is the clock's rate.
+            // A set that only exists outside the range: no bound was broken, so this is the clock's rate. It is said once it
+            // is known; until then nothing is published.
+            if (rates->high - rates->low > rate_known_within * ppm) return;
             const double rate = guarantee.centroid(d, *rates).rate / ppm;
             fault = "the rig's clock runs " + number(std::abs(rate)) + " ppm " + (rate > 0 ? "slow" : "fast") +
                     " against the host's, more than the " + number(parameters.maximum_rate_ppm) +

@@ -12,8 +12,10 @@ constexpr double check_every_s = 0.5;
 constexpr std::size_t least_stamps = 40;
 constexpr double drift_limit_ppm_per_s = 0.05;
 constexpr double step_limit_ppm = 0.3;
-// A stamp is a reading of a 1 us timer in an interrupt; a drift must stand out of that by this many standard deviations.
-constexpr double significance = 4;
+// A stamp is a reading of a 1 us timer in an interrupt: a limit must be passed by this many standard deviations of what that
+// does to the figure. What hides in them (0.06 ppm/s) bends the clock by less than the bound's own slack in the time that a
+// point binds.
+constexpr double significance = 3;
 // The host controller was reset, or it is another bus: no crystal is off by that much.
 constexpr double absurd_excess_us = 5000;
 
@@ -27,6 +29,7 @@ struct Sums {  // for a straight line
         te += time * excess;
     }
     [[nodiscard]] double slope() const { return (n * te - t * e) / (n * tt - t * t); }
+    [[nodiscard]] double slope_variance(double residual) const { return residual * n / (n * tt - t * t); }
 };
 
 }  // namespace
@@ -78,13 +81,6 @@ std::optional<RateAlarm> RateGuard::add(DeviceTime time, std::uint32_t number) {
         e2 += e * t * t;
         ee += e * e;
     }
-    if (early.n >= 10 && late.n >= 10) {
-        const double step = late.slope() - early.slope();  // us/s is ppm
-        if (std::abs(step) > step_limit_ppm) {
-            clear();
-            return RateAlarm{RateAlarm::Kind::step, step};
-        }
-    }
     // Least squares a + b t + c t^2 by Cramer's rule.
     const auto determinant = [](const std::array<double, 9>& m) {
         return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
@@ -96,8 +92,16 @@ std::optional<RateAlarm> RateGuard::add(DeviceTime time, std::uint32_t number) {
     const double c = determinant({s0, s1, e0, s1, s2, e1, s2, s3, e2}) / whole;
     const double residual = std::max(ee - a * e0 - b * e1 - c * e2, 0.0) / (s0 - 3);
     const double c_deviation = std::sqrt(residual * (s0 * s2 - s1 * s1) / whole);
+    if (early.n >= 10 && late.n >= 10) {
+        const double step = late.slope() - early.slope();  // us/s is ppm
+        const double deviation = std::sqrt(early.slope_variance(residual) + late.slope_variance(residual));
+        if (std::abs(step) > step_limit_ppm + significance * deviation) {
+            clear();
+            return RateAlarm{RateAlarm::Kind::step, step};
+        }
+    }
     const double drift = 2 * c;  // us/s^2 is ppm/s
-    if (std::abs(drift) > drift_limit_ppm_per_s && std::abs(c) > significance * c_deviation) {
+    if (std::abs(drift) > drift_limit_ppm_per_s + significance * 2 * c_deviation) {
         clear();
         return RateAlarm{RateAlarm::Kind::drift, drift};
     }

@@ -335,7 +335,9 @@ struct Session::State {
             self_test = protocol::load<protocol::SelfTestReport>(payload.data());
         }
         // Whether a failed part matters is for the user to say; the report stays at hand.
-        if (status != Status::ok) trouble("self-test: " + std::string(protocol::status_text(status)), arrival);
+        // A rig without parts to test, as the simulated one, is no trouble.
+        if (status != Status::ok && status != Status::not_available)
+            trouble("self-test: " + std::string(protocol::status_text(status)), arrival);
         if (self_test && self_test->failed != 0) {
             trouble("self-test failed: parts 0x" + hexadecimal(self_test->failed) + " of 0x" + hexadecimal(self_test->done),
                     arrival);

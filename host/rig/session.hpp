@@ -36,7 +36,7 @@ struct SessionOptions {
     std::uint64_t seed = 1;  // of the host's dither
     Nanoseconds reply_timeout{1'000'000'000};
     // Over USB its owner sets wire_out and wire_in from sync_command_bytes and sync_reply_bytes.
-    ClockParameters clock;
+    ClockParameters clock{};
 };
 inline constexpr std::size_t sync_command_bytes =
     protocol::frame_bytes(sizeof(protocol::CommandHeader) + sizeof(protocol::SyncRequest));

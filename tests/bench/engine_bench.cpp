@@ -1,6 +1,6 @@
 // One phase of random reads with our engine, as JSON on stdout; fio_parity.py runs it beside fio.
 //   engine_bench PATH key=value ...     depth, block, cpu (-1 = not pinned), ms, operations, size (0 = of the file),
-//                                       batching=natural|throughput|strict, direct=0|1
+//                                       batching=natural|throughput|strict, batch, direct=0|1
 // Figures: cpu_thread_ns is the io thread's alone, cpu_process_ns all of the process (kernel threads that finish its
 // operations included where they are its own, as on tmpfs), both per operation; latencies in ns.
 
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) {
         const char* equal = std::strchr(argv[i], '=');
         if (equal == nullptr) return fail(std::string("expected key=value, got ") + argv[i]);
-        given[std::string(argv[i], equal)] = equal + 1;
+        given[std::string(argv[i], static_cast<std::size_t>(equal - argv[i]))] = equal + 1;
     }
     const auto number = [&](const char* key, long long otherwise) {
         return given.contains(key) ? std::strtoll(given[key].c_str(), nullptr, 0) : otherwise;
@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
     workload.batching = batching == "strict"       ? Batching::strict
                         : batching == "throughput" ? Batching::throughput
                                                    : Batching::natural;
+    workload.batch = static_cast<std::uint32_t>(number("batch", 0));
     workload.seed = static_cast<std::uint64_t>(number("seed", 1));
 
     ThreadedOptions options;

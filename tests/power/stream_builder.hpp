@@ -127,8 +127,9 @@ class StreamBuilder {
 // Host time = 8 ns x ticks, known to `half_width`.
 inline rig::ClockMap plain_clock(std::uint32_t boot_id = 7, Nanoseconds half_width = Nanoseconds(0)) {
     rig::ClockMap map({}, boot_id, "plain");
-    map.append({DeviceTime(Ticks(0)), HostTime(Nanoseconds(0)), half_width, 0.0});
-    map.append({DeviceTime(Ticks(125'000'000'000'000)), HostTime(Nanoseconds(1'000'000'000'000'000)), half_width, 0.0});
+    // As densely as a rig's, for 50 s: in larger holes the bound grows.
+    for (std::int64_t k = 0; k <= 200; ++k)
+        map.append({DeviceTime(Ticks(k * 31'250'000)), HostTime(Nanoseconds(k * 250'000'000)), half_width, 0.0});
     return map;
 }
 inline HostTime host_of(std::int64_t ticks) { return HostTime(Nanoseconds(8 * ticks)); }
