@@ -86,7 +86,6 @@ Result<Plan> make_plan_from_text(const std::string& json_text, const std::string
     };
     auto document = read_document(json_text, diagnosis);
     if (!document) return refused();
-    const std::string source = document->source_json;
     apply_overrides(*document, request.overrides, diagnosis);
     if (!diagnosis.ok()) return refused();
     const Surroundings surroundings{request.target_size, request.logical_block, request.scale};

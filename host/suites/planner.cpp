@@ -118,7 +118,6 @@ class Planner {
         expand(node.steps, scope);
         const std::size_t inside = steps_.size();
         bool writes = false;
-        std::string unsupported_inside;
         for (const auto& planned : steps_) writes = writes || step_writes(planned.step);
         for (const auto& planned : steps_) need(planned);
         steps_.swap(kept);

@@ -164,7 +164,7 @@ std::string format_time(Nanoseconds duration) {
     if (count == 0) return "0 s";
     // Seconds up to two minutes ("60 s", as methods say it), with fractions only where they are short.
     if (count <= 120'000'000'000 && count >= 1'000'000'000 && count % 1'000'000 == 0)
-        return fmt::format("{} s", format_number(static_cast<double>(count / 1'000'000) / 1000));
+        return fmt::format("{} s", format_number(static_cast<double>(count) / 1e9));
     for (const auto& unit : units)
         if (count % unit.factor == 0) return fmt::format("{} {}", count / unit.factor, unit.name);
     return fmt::format("{} ns", count);

@@ -247,11 +247,11 @@ std::optional<double> read_drive_temperature(const std::string& disk_name, const
     // NVMe: the controller's hwmon lies in the controller's folder; SCSI and SATA (drivetemp): in device/hwmon.
     std::vector<std::string> folders{device, device + "/hwmon", device + "/device/hwmon"};
     for (const auto& name : sysfs::list_folder(device))
-        if (name.starts_with("nvme")) folders.push_back(device + "/" + name);
+        if (name.starts_with("nvme")) folders.push_back(fmt::format("{}/{}", device, name));
     for (const auto& folder : folders)
         for (const auto& name : sysfs::list_folder(folder)) {
             if (!name.starts_with("hwmon")) continue;
-            const auto milli = sysfs::read_text(folder + "/" + name + "/temp1_input");
+            const auto milli = sysfs::read_text(fmt::format("{}/{}/temp1_input", folder, name));
             if (!milli) continue;
             char* end = nullptr;
             const double value = std::strtod(milli->c_str(), &end);

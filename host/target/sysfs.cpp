@@ -22,7 +22,7 @@ std::string transport_of(const std::string& root, const std::string& name) {
     if (name.starts_with("nvme")) {
         // With native multipath the disk hangs below the subsystem, in /virtual/, and the controllers beside it.
         for (const auto& controller : list_folder(device))
-            if (const auto nvme = read_text(device + "/" + controller + "/transport")) return *nvme;
+            if (const auto nvme = read_text(fmt::format("{}/{}/transport", device, controller))) return *nvme;
         return "nvme";
     }
     std::error_code error;

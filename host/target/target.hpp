@@ -18,7 +18,7 @@ struct TargetRequest {
     std::string path = {};
     bool write = false;                                   // the plan has writes, discards or a purge
     bool direct = true;                                   // O_DIRECT
-    std::optional<std::uint64_t> size;                    // files: create or grow to this many bytes; bytes
+    std::optional<std::uint64_t> size = {};               // files: create or grow to this many bytes; bytes
     bool keep = false;                                    // files that this run created are removed at the end unless kept
     bool overwrite_data = false;                          // a plan that writes may use a file that wattrig did not make
     std::function<void(double done)> fill_progress = {};  // 0 .. 1, in the caller's thread

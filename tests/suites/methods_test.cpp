@@ -77,6 +77,15 @@ TEST(Methods, KeepToThePublishedSchema) {
     EXPECT_EQ(std::system(("/usr/bin/python3 " + root + "/tests/suites/check_schema.py " + root).c_str()), 0);
 }
 
+TEST(Methods, TheSeedThatUsesEveryKeyIsAGoodSuite) {
+    const auto plan = make_plan(
+        {.suite = std::string(WATTRIG_SOURCE_DIR) + "/tests/fuzz/seeds/suite/all-keys.json", .target_size = 1u << 30});
+    ASSERT_TRUE(plan) << plan.error().message;
+    EXPECT_EQ(plan->steps.size(), 16u);
+    ASSERT_EQ(plan->scores.size(), 1u);
+    EXPECT_EQ(plan->scores[0].step_labels.size(), 2u);
+}
+
 TEST(Methods, UnknownNamesAndPathsAreExplained) {
     EXPECT_EQ(make_plan({.suite = "quik"}).error().message, "unknown suite \"quik\"; was \"quick\" meant?");
     EXPECT_THAT(make_plan({.suite = "zzzzzzzz"}).error().message, HasSubstr("known: anandtech-2009-random"));
