@@ -49,6 +49,7 @@ Result<HostTime> SimLink::send(std::span<const std::uint8_t> frame) {
 
 void SimLink::on_frame(std::span<const std::uint8_t> frame, HostTime finished) {
     const std::uint64_t number = frames_++;
+    if (live_) finished = std::max(finished, now_);
     if (holds(faults_.drop, number)) return;
     std::vector<std::uint8_t> bytes(frame.begin(), frame.end());
     if (holds(faults_.corrupt, number)) bytes[bytes.size() / 2] ^= 0x10;

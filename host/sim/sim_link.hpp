@@ -42,7 +42,8 @@ class SimLink final : public rig::Link {
 
     // Codes are made at these times even when nothing else happens; HostTime::max() for never.
     void set_next_production(HostTime t) { next_production_ = t; }
-    void set_now(HostTime now) { now_ = std::max(now_, now); }
+    // Codes are made behind the clock: nothing arrives before it was made.
+    void set_live() { live_ = true; }
     [[nodiscard]] std::uint64_t frames() const { return frames_; }
 
   private:
@@ -64,6 +65,7 @@ class SimLink final : public rig::Link {
     SimLinkFaults faults_;
     Random random_;
     rig::LinkHandler* handler_ = nullptr;
+    bool live_ = false;
     HostTime now_{};
     HostTime next_production_{};
     Nanoseconds hidden_out_, hidden_in_;

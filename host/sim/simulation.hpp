@@ -46,6 +46,14 @@ class VirtualSimulation {
     [[nodiscard]] virtual double true_energy(HostTime t) const = 0;
 };
 
+// What the live simulation has seen; any thread. Late: issued before a watermark that had promised none; its energy is booked
+// where the power stood by then. Dropped: the tap's ring was full; that energy is missing.
+struct LiveCounters {
+    std::uint64_t operations = 0;
+    std::uint64_t late = 0;
+    std::uint64_t dropped = 0;
+};
+
 // The rig beside real I/O: power is made from the operations that the workers put on their taps, up to the lowest watermark and
 // at least 50 ms behind the real clock. Its link is polled by the capture thread in real time.
 class LiveSimulation {
@@ -55,6 +63,7 @@ class LiveSimulation {
     virtual rig::Link& link() = 0;
     // Main thread, between phases. While no taps are set the drive is idle.
     virtual void set_taps(std::vector<io::OperationTap*> taps) = 0;
+    [[nodiscard]] virtual LiveCounters counters() const = 0;
     [[nodiscard]] virtual const power::Calibration& calibration() const = 0;
     [[nodiscard]] virtual ModelSummary model() const = 0;
 };
