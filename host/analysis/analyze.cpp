@@ -205,24 +205,36 @@ void make_scores(const Json& run, RunResult& result) {
     if (!scores.is_array()) return;
     for (const Json& request : scores) {
         const std::string name = text_of(request, "name");
+        const Json& labels = part_of(request, "steps");
+        const Json& given = part_of(request, "weights");
         std::vector<std::size_t> which;
-        bool all = true;
-        for (const Json& label : part_of(request, "steps")) {
+        std::vector<double> weights;
+        bool all = labels.is_array();
+        const bool weighted = given.is_array() && !given.empty();
+        if (weighted && given.size() != labels.size()) {
+            all = false;
+            result.warnings.push_back(
+                fmt::format("score \"{}\": {} weights for {} phases: no value", name, given.size(), labels.size()));
+        }
+        for (std::size_t l = 0; all && l < labels.size(); ++l) {
+            const std::string label = labels[l].is_string() ? labels[l].get<std::string>() : std::string();
             bool found = false;
             for (std::size_t k = 0; k < result.phases.size(); ++k) {
                 const recording::PhaseRecord& phase = result.phases[k].phase;
-                if (!label.is_string() || phase.label != label.get<std::string>() || !phase.scored) continue;
+                if (phase.label != label || !phase.scored) continue;
                 which.push_back(k);
+                if (weighted) weights.push_back(given[l].is_number() ? given[l].get<double>() : 0);
                 found = true;
             }
-            if (!found && label.is_string())
-                result.warnings.push_back(
-                    fmt::format("score \"{}\": no scored phase \"{}\" in this run", name, label.get<std::string>()));
+            if (!found) result.warnings.push_back(fmt::format("score \"{}\": no scored phase \"{}\" in this run", name, label));
             all = all && found;
         }
         // A mean over fewer depths than the method names would carry its name wrongly.
-        if (!all) which.clear();
-        result.scores.push_back(make_score(name, result.phases, which));
+        if (!all) {
+            which.clear();
+            weights.clear();
+        }
+        result.scores.push_back(make_score(name, result.phases, which, weights));
     }
 }
 

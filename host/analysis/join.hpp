@@ -49,6 +49,8 @@ std::optional<IdlePower> idle_for(std::span<const PhaseResult> phases, std::size
 // Idle-subtracted energy per operation and the joules of the cool-offs.
 void subtract_idle(std::span<PhaseResult> phases);
 
-Score make_score(const std::string& name, std::span<const PhaseResult> phases, std::span<const std::size_t> which);
+// `weights`: one for each of `which`, or none for all alike.
+Score make_score(const std::string& name, std::span<const PhaseResult> phases, std::span<const std::size_t> which,
+                 std::span<const double> weights = {});
 
 }  // namespace wattrig::analysis

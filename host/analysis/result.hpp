@@ -49,6 +49,7 @@ struct PhaseResult {
 struct Score {
     std::string name;  // "random read, QD 1-2-4"
     std::vector<std::uint32_t> phases;
+    std::vector<double> weights;  // one for each phase, in all of the means below; empty = all alike
     std::optional<double> megabytes_per_second, watts;
     Figure mean_of_ratios, ratio_of_means, total_bytes_per_joule;  // MB/s/W
 };

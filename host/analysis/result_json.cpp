@@ -113,6 +113,7 @@ Json phase(const PhaseResult& p) {
 Json score(const Score& s) {
     return {{"name", s.name},
             {"phases", s.phases},
+            {"weights", s.weights},
             {"megabytes_per_second", number(s.megabytes_per_second)},
             {"watts", number(s.watts)},
             {"mean_of_ratios", figure(s.mean_of_ratios)},

@@ -183,6 +183,7 @@ Score score(const Reader& in) {
     Score s;
     s.name = in["name"].text();
     in["phases"].each([&](const Reader& item) { s.phases.push_back(item.integer<std::uint32_t>()); });
+    in["weights"].each([&](const Reader& item) { s.weights.push_back(item.number_or_zero()); });
     s.megabytes_per_second = in["megabytes_per_second"].number();
     s.watts = in["watts"].number();
     s.mean_of_ratios = figure(in["mean_of_ratios"]);

@@ -76,6 +76,7 @@ inline analysis::RunResult full_result() {
     analysis::Score s;
     s.name = "random read, QD 1-2-4";
     s.phases = {3};
+    s.weights = {1};
     s.megabytes_per_second = 204.8;
     s.watts = 3.15;
     s.mean_of_ratios = s.ratio_of_means = s.total_bytes_per_joule = {65.0, 0.04, 0.1, ""};

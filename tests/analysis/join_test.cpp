@@ -191,6 +191,20 @@ TEST(Scores, ThreeWaysToAverage) {
     EXPECT_NEAR(*s.total_bytes_per_joule.u / *s.total_bytes_per_joule.value, 2e-3, 5e-5);
 }
 
+TEST(Scores, Weights) {
+    const auto r = join({io_phase(0, 0, 10, 1'000, 1'000'000), io_phase(1, 10, 20, 1'500, 1'000'000)}, {1, 2});
+    const std::size_t which[] = {0, 1};
+    const double weights[] = {3, 1};
+    const Score s = make_score("weighted", r, which, weights);
+    EXPECT_NEAR(*s.megabytes_per_second, (3 * 100 + 150) / 4.0, 1e-9);
+    EXPECT_NEAR(*s.watts, (3 * 1 + 2) / 4.0, 1e-9);
+    EXPECT_NEAR(*s.mean_of_ratios.value, (3 * 100 + 75) / 4.0, 1e-9);
+    EXPECT_NEAR(*s.ratio_of_means.value, 450.0 / 5, 1e-9);
+    EXPECT_NEAR(*s.total_bytes_per_joule.value, 4500.0 / 50, 1e-9);
+    const double none[] = {0, 0};
+    EXPECT_FALSE(make_score("none", r, which, none).mean_of_ratios.value);
+}
+
 TEST(Scores, AMissingPowerGivesNoEfficiency) {
     auto r = join({io_phase(0, 0, 10, 1'000), io_phase(1, 10, 20, 1'000)}, {1, 2});
     r[1].watts = {};
