@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -27,10 +27,12 @@ const std::vector<std::string> allowed{
     "host/cli/",             // chooses real or virtual time
 };
 
-const std::regex& forbidden() {
-    static const std::regex words(
-        R"(sleep_for|sleep_until|nanosleep|usleep|steady_clock|system_clock|clock_gettime|gettimeofday|real_host_time\()");
-    return words;
+constexpr std::array forbidden{"sleep_for",    "sleep_until",   "nanosleep",    "usleep",         "steady_clock",
+                               "system_clock", "clock_gettime", "gettimeofday", "real_host_time("};
+
+bool has_forbidden(const std::string& text) {
+    return std::any_of(forbidden.begin(), forbidden.end(),
+                       [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
 std::string without_comment(const std::string& line) { return line.substr(0, line.find("//")); }
@@ -54,7 +56,7 @@ TEST(Sources, OnlyTheDriversWaitOrReadAClock) {
             std::size_t number = 0;
             for (std::string line; std::getline(in, line);) {
                 ++number;
-                EXPECT_FALSE(std::regex_search(without_comment(line), forbidden())) << name << ":" << number << ": " << line;
+                EXPECT_FALSE(has_forbidden(without_comment(line))) << name << ":" << number << ": " << line;
             }
         }
     EXPECT_GT(files, 20u);
@@ -63,8 +65,8 @@ TEST(Sources, OnlyTheDriversWaitOrReadAClock) {
 TEST(Sources, TheSearchFindsWhatItShould) {
     for (const char* bad :
          {"std::this_thread::sleep_for(1ms);", "  auto t = real_host_time();", "::clock_gettime(CLOCK_MONOTONIC, &t);"})
-        EXPECT_TRUE(std::regex_search(without_comment(bad), forbidden())) << bad;
-    EXPECT_FALSE(std::regex_search(without_comment("// as real_host_time() says"), forbidden()));
+        EXPECT_TRUE(has_forbidden(without_comment(bad))) << bad;
+    EXPECT_FALSE(has_forbidden(without_comment("// as real_host_time() says")));
     EXPECT_FALSE(is_allowed("host/io/worker.cpp"));
     EXPECT_FALSE(is_allowed("host/sim/drive.cpp"));
 }
