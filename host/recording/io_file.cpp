@@ -1,6 +1,7 @@
 #include "host/recording/io_file.hpp"
 
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 #include "firmware/protocol/frame.hpp"
@@ -160,26 +161,30 @@ Result<void> decode_io_record(std::span<const std::uint8_t> bytes, std::uint32_t
     if (header.kinds > io::operation_kinds || std::uint64_t{header.windows} * sizeof(WindowRecord) > from.left()) {
         return contradiction;
     }
-    io::PhaseOutcome fresh = outcome;
-    fresh.windows.clear();
-    fresh.bursts.clear();
-    fresh.windows.reserve(header.windows);
+    // The check was right, so what follows is as it was written; still nothing of it is trusted, nor kept if it ends early.
+    auto fresh = std::make_unique<io::PhaseOutcome>();
+    fresh->windows.reserve(header.windows);
     for (std::uint32_t k = 0; k < header.windows; ++k) {
         WindowRecord w{};
         if (!from.take(w)) return contradiction;
-        fresh.windows.push_back({Nanoseconds(w.begin_ns), Nanoseconds(w.length_ns), w.reads, w.writes, w.errors, w.read_bytes,
-                                 w.write_bytes, w.latency_sum, w.latency_maximum});
+        fresh->windows.push_back({Nanoseconds(w.begin_ns), Nanoseconds(w.length_ns), w.reads, w.writes, w.errors, w.read_bytes,
+                                  w.write_bytes, w.latency_sum, w.latency_maximum});
     }
     for (std::uint32_t k = 0; k < header.bursts; ++k) {
         BurstRecord burst{};
         if (!from.take(burst)) return contradiction;
-        fresh.bursts.push_back({HostTime(Nanoseconds(burst.begin_ns)), HostTime(Nanoseconds(burst.end_ns))});
+        fresh->bursts.push_back({HostTime(Nanoseconds(burst.begin_ns)), HostTime(Nanoseconds(burst.end_ns))});
     }
     for (std::size_t k = 0; k < header.kinds; ++k) {
-        if (!take_histogram(from, fresh.kinds[k].latency) || !take_histogram(from, fresh.kinds[k].service))
-            return contradiction;
+        io::KindOutcome& kind = fresh->kinds[k];
+        if (!take_histogram(from, kind.latency) || !take_histogram(from, kind.service)) return contradiction;
     }
-    outcome = std::move(fresh);
+    outcome.windows = std::move(fresh->windows);
+    outcome.bursts = std::move(fresh->bursts);
+    for (std::size_t k = 0; k < header.kinds; ++k) {
+        outcome.kinds[k].latency = fresh->kinds[k].latency;
+        outcome.kinds[k].service = fresh->kinds[k].service;
+    }
     return {};
 }
 

@@ -162,8 +162,8 @@ void read_warnings(Fields& fields, PhaseRecord& phase) {
     }
 }
 
-void read_end(Fields& fields, ReadPhase& to) {
-    io::PhaseOutcome& outcome = to.record.outcome;
+void read_end(Fields& fields, PhaseRecord& record, IoPlace& place) {
+    io::PhaseOutcome& outcome = record.outcome;
     fields.get("measured_begin_ns", outcome.measured_begin);
     fields.get("measured_end_ns", outcome.measured_end);
     fields.get("end_ns", outcome.end);
@@ -177,7 +177,7 @@ void read_end(Fields& fields, ReadPhase& to) {
     }
     read_kinds(fields, outcome);
     read_errors(fields, outcome);
-    read_warnings(fields, to.record);
+    read_warnings(fields, record);
     fields.get("mean_depth", outcome.mean_depth);
     fields.get("device_mean_depth", outcome.device_mean_depth);
     fields.get("verify_failures", outcome.verify_failures);
@@ -185,44 +185,46 @@ void read_end(Fields& fields, ReadPhase& to) {
     fields.get("rate_error", outcome.rate_error);
     fields.get("cpu_seconds", outcome.cpu_seconds);
     fields.get("engine", outcome.engine);
-    fields.get("io_offset", to.place.offset);
-    fields.get("io_bytes", to.place.bytes);
-    to.record.complete = true;
+    fields.get("io_offset", place.offset);
+    fields.get("io_bytes", place.bytes);
+    record.complete = true;
 }
 
 // What is wrong with the line, or nothing.
-std::optional<std::string> read_line(std::string_view line, std::vector<ReadPhase>& phases) {
+std::optional<std::string> read_line(std::string_view line, ParsedPhases& phases) {
     const json value = json::parse(line, nullptr, false);
     if (value.is_discarded()) return "is no JSON";
     Fields fields(value);
     std::string event;
     std::uint32_t version = 0;
-    ReadPhase phase;
+    std::uint32_t number = 0;
     fields.get("event", event);
     fields.get("version", version);
-    if (fields.wrong().empty() && version != phases_version) {
+    fields.get("number", number);
+    if (!fields.wrong().empty()) return "lacks or misuses " + fields.wrong();
+    if (version != phases_version) {
         return "has version " + std::to_string(version) + ", this program reads " + std::to_string(phases_version);
     }
-    fields.get("number", phase.record.number);
-    fields.get("step", phase.record.step);
-    fields.get("label", phase.record.label);
-    fields.get("kind", phase.record.kind);
-    fields.get("scored", phase.record.scored);
-    fields.get("has_io", phase.record.has_io);
-    fields.get("begin_ns", phase.record.outcome.begin);
-    read_parameters(fields, phase.record);
-    if (event == "end") read_end(fields, phase);
-    if (!fields.wrong().empty()) return "lacks or misuses " + fields.wrong();
+    if (event != "begin" && event != "end") return "has the event \"" + event + "\", expected begin or end";
     if (event == "begin") {
-        phases.push_back(std::move(phase));
-        return std::nullopt;
+        phases.records.emplace_back();
+        phases.places.emplace_back();
     }
-    if (event != "end") return "has the event \"" + event + "\", expected begin or end";
-    const auto begun = std::find_if(phases.rbegin(), phases.rend(),
-                                    [&](const ReadPhase& known) { return known.record.number == phase.record.number; });
-    if (begun == phases.rend()) return "ends phase " + std::to_string(phase.record.number) + ", which has not begun";
-    if (begun->record.complete) return "ends phase " + std::to_string(phase.record.number) + " a second time";
-    *begun = std::move(phase);
+    std::size_t at = phases.records.size();
+    while (at > 0 && phases.records[at - 1].number != number && event == "end") --at;
+    if (at == 0) return "ends phase " + std::to_string(number) + ", which has not begun";
+    PhaseRecord& record = phases.records[at - 1];
+    if (record.complete) return "ends phase " + std::to_string(number) + " a second time";
+    record.number = number;
+    fields.get("step", record.step);
+    fields.get("label", record.label);
+    fields.get("kind", record.kind);
+    fields.get("scored", record.scored);
+    fields.get("has_io", record.has_io);
+    fields.get("begin_ns", record.outcome.begin);
+    read_parameters(fields, record);
+    if (event == "end") read_end(fields, record, phases.places[at - 1]);
+    if (!fields.wrong().empty()) return "lacks or misuses " + fields.wrong();
     return std::nullopt;
 }
 
@@ -261,8 +263,9 @@ std::string phase_end_line(const PhaseRecord& phase, const IoPlace& place) {
     return dump(line);
 }
 
-Result<std::vector<ReadPhase>> parse_phases(const std::string& text, const std::string& name) {
-    std::vector<ReadPhase> phases;
+Result<ParsedPhases> parse_phases(const std::string& text, const std::string& name) {
+    ParsedPhases phases;
+    phases.records.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) / 2 + 1);
     std::size_t number = 0;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = text.find('\n', at);

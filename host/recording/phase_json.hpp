@@ -22,13 +22,14 @@ struct IoPlace {
 std::string phase_begin_line(const PhaseRecord& phase);
 std::string phase_end_line(const PhaseRecord& phase, const IoPlace& place);
 
-struct ReadPhase {
-    PhaseRecord record;
-    IoPlace place;  // bytes is 0 when there is none
+// A record is some 180 kB (its histograms), and a long method has thousands: they are made once, in their final place.
+struct ParsedPhases {
+    std::vector<PhaseRecord> records;  // in order of their begin
+    std::vector<IoPlace> places;       // of the same index; bytes is 0 when there is none
 };
 
-// All phases of the text, in order of their begin. A last line without newline is a write that was cut off, and is left out.
+// All phases of the text. A last line without newline is a write that was cut off, and is left out.
 // Any other line that is no phase is bad_input; `name` and the line's number are in the message.
-Result<std::vector<ReadPhase>> parse_phases(const std::string& text, const std::string& name);
+Result<ParsedPhases> parse_phases(const std::string& text, const std::string& name);
 
 }  // namespace wattrig::recording

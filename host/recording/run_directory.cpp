@@ -161,27 +161,22 @@ Result<std::vector<PhaseRecord>> RunDirectory::read_phases() const {
     if (!fs::exists(file("phases.jsonl"), error)) return std::vector<PhaseRecord>{};  // killed before the first, or `record`
     const Result<std::string> text = read_text(file("phases.jsonl"));
     if (!text) return text.error();
-    Result<std::vector<ReadPhase>> phases = parse_phases(*text, file("phases.jsonl"));
+    Result<ParsedPhases> phases = parse_phases(*text, file("phases.jsonl"));
     if (!phases) return phases.error();
 
     std::optional<MappedFile> io_file;
     if (Result<MappedFile> opened = MappedFile::open(file("io.bin"))) io_file = std::move(*opened);
     const std::span<const std::uint8_t> io_bytes = io_file ? io_file->bytes() : std::span<const std::uint8_t>{};
-    std::vector<PhaseRecord> records;
-    records.reserve(phases->size());
-    for (ReadPhase& phase : *phases) {
-        PhaseRecord& record = phase.record;
-        if (record.complete && record.has_io) {
-            const std::span<const std::uint8_t> rest =
-                phase.place.offset <= io_bytes.size() ? io_bytes.subspan(phase.place.offset) : std::span<const std::uint8_t>{};
-            if (const Result<void> decoded = decode_io_record(rest, record.number, record.outcome); !decoded) {
-                record.complete = false;  // without latencies and windows a phase has no figures
-                record.warnings.push_back(decoded.error().message);
-            }
+    for (std::size_t k = 0; k < phases->records.size(); ++k) {
+        PhaseRecord& record = phases->records[k];
+        if (!record.complete || !record.has_io) continue;
+        const std::uint64_t offset = std::min<std::uint64_t>(phases->places[k].offset, io_bytes.size());
+        if (const Result<void> decoded = decode_io_record(io_bytes.subspan(offset), record.number, record.outcome); !decoded) {
+            record.complete = false;  // without latencies and windows a phase has no figures
+            record.warnings.push_back(decoded.error().message);
         }
-        records.push_back(std::move(record));
     }
-    return records;
+    return std::move(phases->records);
 }
 
 }  // namespace wattrig::recording

@@ -21,6 +21,9 @@ namespace {
 
 // Of level 0, where every so many frames one is remembered; coarser levels are kept whole: 1/16 of it, 60 MB a day.
 constexpr std::size_t frames_per_mark = 64;
+// No screen shows more; a whole stream at the finest level may be asked for by mistake.
+constexpr std::uint64_t most_points = std::uint64_t{1} << 22;
+constexpr std::uint64_t index_limit = std::uint64_t{1} << 60;
 
 struct Entry {
     SummaryEntry head;
@@ -40,7 +43,7 @@ bool each_entry(std::span<const std::uint8_t> payload, F&& use) {
         if (payload.size() < size) return false;
         const std::uint64_t samples = samples_of_level(head.level);
         if (head.bucket > (std::uint64_t{1} << 59) / samples || head.run > (std::uint64_t{1} << 32) / samples + 1 ||
-            head.count > head.run * samples) {
+            head.count > head.run * samples || std::abs(head.begin_ticks / 2) > static_cast<std::int64_t>(index_limit / 2)) {
             return false;
         }
         for (std::size_t rail = 0; rail < head.rails; ++rail) {
@@ -185,6 +188,15 @@ struct PowerSummary::State {
                     return;
                 }
                 case SummaryFrame::entries: good = index(frame, frames, entries); return;
+                case SummaryFrame::epoch_end: {
+                    if (frame.payload.size() < sizeof(SummaryEpochEnd) || epochs.empty()) {
+                        good = false;
+                        return;
+                    }
+                    epochs.back().described.end_index = protocol::load<SummaryEpochEnd>(frame.payload.data()).end_index;
+                    good = epochs.back().described.end_index <= index_limit;
+                    return;
+                }
                 case SummaryFrame::end: {
                     if (frame.payload.size() < sizeof(SummaryEnd)) {
                         good = false;
@@ -210,8 +222,6 @@ struct PowerSummary::State {
         const bool whole = each_entry(frame.payload, [&](const Entry& entry) {
             const SummaryEntry& head = entry.head;
             good = good && head.epoch == epochs.size() - 1 && head.rails == epoch.described.rails;
-            const std::uint64_t samples = samples_of_level(head.level);
-            epoch.described.end_index = std::max(epoch.described.end_index, (head.bucket + head.run) * samples);
             if (head.level > 0) {
                 epoch.levels[head.level].push_back(entry);
             } else if (!marked) {
@@ -289,11 +299,11 @@ std::vector<SummaryPoint> PowerSummary::read(std::size_t epoch, std::uint64_t fi
     std::vector<SummaryPoint> points;
     if (epoch >= s_->epochs.size()) return points;
     const Epoch& from = s_->epochs[epoch];
-    const std::uint64_t step =
-        (std::clamp<std::uint64_t>(samples_per_point, 1, std::uint64_t{1} << 50) + summary_base_samples - 1) /
-        summary_base_samples * summary_base_samples;
+    std::uint64_t step = (std::clamp<std::uint64_t>(samples_per_point, 1, std::uint64_t{1} << 50) + summary_base_samples - 1) /
+                         summary_base_samples * summary_base_samples;
     last = std::min(last, from.described.end_index);
     if (first >= last) return points;
+    while ((last - first) / step > most_points) step *= 2;
     const std::uint64_t begin = first / step * step;
     points.resize((last - begin + step - 1) / step);
     for (std::size_t k = 0; k < points.size(); ++k) {

@@ -85,7 +85,8 @@ class PowerSummary {
     [[nodiscard]] const std::vector<SummaryEpoch>& epochs() const;
     [[nodiscard]] bool rebuilt() const;
     // Points of `samples_per_point` samples (rounded up to a multiple of 256), from the one that holds `first` to the one that
-    // holds `last - 1`, without holes: where nothing was received a point has count 0. Reads only what the range needs.
+    // holds `last - 1`, without holes: where nothing was received a point has count 0. Reads only what the range needs. More
+    // than 4 million points are never made: they become longer instead.
     [[nodiscard]] std::vector<SummaryPoint> read(std::size_t epoch, std::uint64_t first, std::uint64_t last,
                                                  std::uint64_t samples_per_point) const;
 

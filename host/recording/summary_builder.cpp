@@ -256,9 +256,13 @@ struct SummaryBuilder::State {
         }
     }
 
-    void begin_epoch(const protocol::BlockHeader& header) {
+    void end_epoch() {
         for (std::size_t level = 0; level < summary_levels; ++level) close(level);
         flush_batch();
+        if (epochs > 0) put(SummaryFrame::epoch_end, SummaryEpochEnd{next_index});
+    }
+    void begin_epoch(const protocol::BlockHeader& header) {
+        end_epoch();
         boot_id = header.boot_id;
         rails = header.rails;
         next_index = 0;
@@ -291,8 +295,7 @@ void SummaryBuilder::add(const rig::BlockView& block, std::uint64_t file_offset)
 }
 
 void SummaryBuilder::finish(std::uint64_t file_bytes) {
-    for (std::size_t level = 0; level < summary_levels; ++level) s_->close(level);
-    s_->flush_batch();
+    s_->end_epoch();
     s_->put(SummaryFrame::end, SummaryEnd{file_bytes, s_->entries});
 }
 

@@ -11,7 +11,7 @@
 
 namespace wattrig::recording {
 
-enum class SummaryFrame : std::uint8_t { start = 0xc0, epoch = 0xc1, entries = 0xc2, end = 0xc3 };
+enum class SummaryFrame : std::uint8_t { start = 0xc0, epoch = 0xc1, entries = 0xc2, end = 0xc3, epoch_end = 0xc4 };
 
 inline constexpr std::uint32_t summary_version = 1;
 
@@ -54,6 +54,11 @@ struct SummaryRail {
     double v_mean, i_mean, p_mean;
 };
 static_assert(sizeof(SummaryRail) == 56 && offsetof(SummaryRail, v_mean) == 32);
+
+struct SummaryEpochEnd {
+    std::uint64_t end_index;  // one behind the last sample, received or not
+};
+static_assert(sizeof(SummaryEpochEnd) == 8);
 
 struct SummaryEnd {
     std::uint64_t file_bytes;  // of power.wrt that this summary describes
