@@ -1,5 +1,7 @@
 #include "host/cli/live_rig.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -34,6 +36,17 @@ class SimulatedRig final : public LiveRig {
     const power::Calibration* calibration() const override { return &simulation_->calibration(); }
     bool follows_operations() const override { return true; }
     void set_taps(std::vector<io::OperationTap*> taps) override { simulation_->set_taps(std::move(taps)); }
+    std::vector<std::string> closing_warnings() const override {
+        const sim::LiveCounters counters = simulation_->counters();
+        std::vector<std::string> warnings;
+        if (counters.dropped > 0)
+            warnings.push_back(fmt::format("the simulated rig missed {} of {} operations: its power is too low by their energy",
+                                           counters.dropped, counters.operations));
+        if (counters.late > 0)
+            warnings.push_back(
+                fmt::format("the simulated rig booked {} of {} operations late", counters.late, counters.operations));
+        return warnings;
+    }
 
   private:
     std::unique_ptr<sim::LiveSimulation> simulation_;

@@ -21,7 +21,8 @@ class LiveRig {
     [[nodiscard]] virtual const power::Calibration* calibration() const { return nullptr; }
     [[nodiscard]] virtual bool follows_operations() const { return false; }  // simulated: wants the taps
     virtual void set_taps(std::vector<io::OperationTap*>) {}
-    [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
+    [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }          // before the run
+    [[nodiscard]] virtual std::vector<std::string> closing_warnings() const { return {}; }  // after it
 };
 
 }  // namespace wattrig::cli

@@ -120,6 +120,10 @@ class RealStage final : public Stage {
         return run_.drive_temperature ? run_.drive_temperature() : std::nullopt;
     }
 
+    std::vector<std::string> closing_warnings() override {
+        return run_.closing_warnings ? run_.closing_warnings() : std::vector<std::string>{};
+    }
+
   private:
     static constexpr std::size_t tap_records = 1u << 17;  // 100 ms of a million operations a second
 

@@ -271,6 +271,14 @@ def test_real_file_without_a_rig():
         expect(not any("SIMULATED" in str(v) for v in result.values()), "a real drive is called simulated")
         expect(all(p["iops"] is None or p["iops"] > 0 for p in result["phases"]), "iops")
         expect(not target.exists(), "the file that was made is left behind")
+        # The same with the simulated rig beside it: power is called simulated, the drive is not.
+        arguments.remove("--json")
+        done = wattrig(*arguments, "--rig", "sim", "--out", parent + "/sim")
+        expect(done.returncode == 0, done.stderr)
+        expect("power: SIMULATED" in done.stdout and "drive: SIMULATED" not in done.stdout, done.stdout)
+        result = json.loads((pathlib.Path(parent) / "sim/result.json").read_text())
+        expect(result["power_simulated"] and not result["drive_simulated"], "flags")
+        expect(all(p["watts"]["value"] > 0.1 for p in result["phases"]), "power of each phase")
 
 
 def main():
