@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -25,7 +27,7 @@ std::size_t terminal_columns(int descriptor, std::size_t otherwise) {
 }
 
 std::string bar(double done, std::size_t width, bool utf8) {
-    const auto full = static_cast<std::size_t>(std::clamp(done, 0.0, 1.0) * static_cast<double>(width) + 0.5);
+    const auto full = static_cast<std::size_t>(std::lround(std::clamp(done, 0.0, 1.0) * static_cast<double>(width)));
     std::string out;
     for (std::size_t k = 0; k < width; ++k) {
         if (utf8)
@@ -38,7 +40,7 @@ std::string bar(double done, std::size_t width, bool utf8) {
 
 std::string left_text(Nanoseconds left) {
     if (left < Nanoseconds(0)) return "";
-    const auto s = static_cast<long long>(to_seconds(left) + 0.5);
+    const long s = std::lround(to_seconds(left));
     if (s >= 3600) return fmt::format("{}:{:02}:{:02} left", s / 3600, s / 60 % 60, s % 60);
     return fmt::format("{}:{:02} left", s / 60, s % 60);
 }

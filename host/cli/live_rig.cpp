@@ -35,7 +35,7 @@ class SimulatedRig final : public LiveRig {
     rig::Link* link() override { return &simulation_->link(); }
     const power::Calibration* calibration() const override { return &simulation_->calibration(); }
     bool follows_operations() const override { return true; }
-    void set_taps(std::vector<io::OperationTap*> taps) override { simulation_->set_taps(std::move(taps)); }
+    void set_taps(const std::vector<io::OperationTap*>& taps) override { simulation_->set_taps(taps); }
     std::vector<std::string> closing_warnings() const override {
         const sim::LiveCounters counters = simulation_->counters();
         std::vector<std::string> warnings;

@@ -20,7 +20,7 @@ class LiveRig {
     virtual rig::Link* link() { return nullptr; }  // null: no rig
     [[nodiscard]] virtual const power::Calibration* calibration() const { return nullptr; }
     [[nodiscard]] virtual bool follows_operations() const { return false; }  // simulated: wants the taps
-    virtual void set_taps(std::vector<io::OperationTap*>) {}
+    virtual void set_taps(const std::vector<io::OperationTap*>&) {}
     [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }          // before the run
     [[nodiscard]] virtual std::vector<std::string> closing_warnings() const { return {}; }  // after it
 };

@@ -104,7 +104,7 @@ class RealTarget final : public RunTarget {
         run.link = rig_->link();
         run.calibration = rig_->calibration();
         if (rig_->follows_operations())
-            run.set_taps = [this](std::vector<io::OperationTap*> taps) { rig_->set_taps(std::move(taps)); };
+            run.set_taps = [this](const std::vector<io::OperationTap*>& taps) { rig_->set_taps(taps); };
         run.closing_warnings = [this] { return rig_->closing_warnings(); };
         if (!info.device.empty())
             run.drive_temperature = [device = info.device] { return target::read_drive_temperature(device); };
