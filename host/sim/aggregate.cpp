@@ -81,9 +81,10 @@ io::Batch Aggregate::make_batch(const SteadyState& steady, double seconds) {
             if (kind.latency.count(bucket) == 0) continue;
             cumulative += kind.latency.count(bucket);
             const double share = static_cast<double>(cumulative) / static_cast<double>(played);
-            const auto reached = cumulative == played ? count
-                                                      : static_cast<std::uint64_t>(std::floor(share * after + 0.5) -
-                                                                                   std::floor(share * before + 0.5));
+            const auto reached =
+                cumulative == played
+                    ? count
+                    : static_cast<std::uint64_t>(std::floor(share * after + 0.5) - std::floor(share * before + 0.5));
             const std::uint64_t until = std::clamp(reached, given, count);
             if (until > given) out.latency.add(Histogram::bucket_middle(bucket), until - given);
             given = until;
@@ -126,7 +127,8 @@ std::optional<io::Batch> Aggregate::leap(HostTime now, HostTime until) {
         const double count = to_seconds(length) / 30.72e-6 / static_cast<double>(samples_per_chunk);
         samples = static_cast<std::uint32_t>(std::min(count, 1e6)) * static_cast<std::uint32_t>(samples_per_chunk);
         samples = std::min(samples, longest_samples);
-        while (samples > 0 && feed_->host_length(now, samples) > length) samples -= static_cast<std::uint32_t>(samples_per_chunk);
+        while (samples > 0 && feed_->host_length(now, samples) > length)
+            samples -= static_cast<std::uint32_t>(samples_per_chunk);
         if (samples == 0) return std::nullopt;
         length = feed_->host_length(now, samples);
     }
@@ -160,11 +162,17 @@ bool Aggregate::idle() const {
            feed_->trace().constant_after(HostTime(Nanoseconds(ledger_.now()))) && ledger_.now() >= exact_until_;
 }
 
+bool Aggregate::may_wait(HostTime t) const {
+    const std::int64_t until = t.time_since_epoch().count();
+    return idle() && until - ledger_.now() < 50'000'000 && drive_.next_idle_event(ledger_.now()) > until;
+}
+
 void Aggregate::pass_idle(HostTime until) {
     while (idle()) {
         const std::int64_t now = ledger_.now();
         const HostTime begin{Nanoseconds(now)};
-        const std::int64_t limit = std::min({until.time_since_epoch().count(), drive_.next_idle_event(now), now + longest_idle_ns});
+        const std::int64_t limit =
+            std::min({until.time_since_epoch().count(), drive_.next_idle_event(now), now + longest_idle_ns});
         const auto count = static_cast<std::uint32_t>(std::max<std::int64_t>(limit - now, 0) / (30'730 * 25));
         const std::uint32_t samples = count * static_cast<std::uint32_t>(samples_per_chunk);
         if (samples < shortest_samples) return;

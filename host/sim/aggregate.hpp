@@ -1,7 +1,7 @@
 #pragma once
-// The `aggregate` fidelity: exact for the first 20,000 operations of a phase and after every event of the model, leaps of at most
-// a second in between; idle time passes in summary blocks of about a second. Decides, keeps the books, and feeds the meter.
-// Thread rule: the event loop's thread.
+// The `aggregate` fidelity: exact for the first 20,000 operations of a phase and after every event of the model, leaps of at
+// most a second in between; idle time passes in summary blocks of about a second. Decides, keeps the books, and feeds the
+// meter. Thread rule: the event loop's thread.
 
 #include <functional>
 #include <map>
@@ -28,6 +28,8 @@ class Aggregate final : public Leaper {
     [[nodiscard]] bool idle() const;
     // Passes idle time up to `until` in stretches of at most a second; what is left is for exact codes.
     void pass_idle(HostTime until);
+    // Whether what is left up to `t` after pass_idle is the same idle state, and short.
+    [[nodiscard]] bool may_wait(HostTime t) const;
     // No idle stretch begins before `t`: a stream that has just begun needs real samples to set its time base by.
     void hold_until(HostTime t) { exact_until_ = t.time_since_epoch().count(); }
     [[nodiscard]] std::uint64_t leaps() const { return leaps_; }

@@ -23,7 +23,9 @@ double ClockModel::rate_of_piece(std::int64_t piece) const {
     return rate_ppm_ + wave_ppm_ * std::sin(wave_per_second_ * middle + wave_phase_);
 }
 
-double ClockModel::rate_ppm(HostTime t) const { return rate_of_piece(std::max<std::int64_t>((t - origin_).count() / piece_ns, 0)); }
+double ClockModel::rate_ppm(HostTime t) const {
+    return rate_of_piece(std::max<std::int64_t>((t - origin_).count() / piece_ns, 0));
+}
 
 std::int64_t ClockModel::position(std::int64_t piece) {
     while (static_cast<std::int64_t>(positions_.size()) <= piece) {

@@ -16,16 +16,18 @@ class ClockModel {
   public:
     ClockModel(std::uint64_t seed, HostTime origin);
 
-    [[nodiscard]] DeviceTime to_device(HostTime t);          // floor
-    [[nodiscard]] HostTime to_host(DeviceTime t);            // first host nanosecond whose device time is at least t
-    [[nodiscard]] double to_device_ticks(HostTime t);        // with the fraction; exact to 1e-3 ticks for a day
-    [[nodiscard]] double rate_ppm(HostTime t) const;         // of the device against the host
+    [[nodiscard]] DeviceTime to_device(HostTime t);    // floor
+    [[nodiscard]] HostTime to_host(DeviceTime t);      // first host nanosecond whose device time is at least t
+    [[nodiscard]] double to_device_ticks(HostTime t);  // with the fraction; exact to 1e-3 ticks for a day
+    [[nodiscard]] double rate_ppm(HostTime t) const;   // of the device against the host
     [[nodiscard]] double ticks_per_nanosecond(HostTime t) const { return 0.125 * (1.0 + 1e-6 * rate_ppm(t)); }
-    [[nodiscard]] std::uint64_t timer_us(HostTime t) { return static_cast<std::uint64_t>(to_device(t).time_since_epoch().count()) / 125; }
+    [[nodiscard]] std::uint64_t timer_us(HostTime t) {
+        return static_cast<std::uint64_t>(to_device(t).time_since_epoch().count()) / 125;
+    }
 
   private:
     static constexpr std::int64_t piece_ns = 250'000'000;
-    static constexpr int fraction_bits = 16;  // positions are in ticks / 2^16
+    static constexpr int fraction_bits = 16;                  // positions are in ticks / 2^16
     [[nodiscard]] std::int64_t position(std::int64_t piece);  // at the begin of a piece
     [[nodiscard]] double rate_of_piece(std::int64_t piece) const;
 

@@ -8,6 +8,8 @@
 namespace wattrig::sim {
 namespace {
 
+constexpr std::int64_t longest_unsettled = 100'000'000;
+
 constexpr std::uint64_t scramble(std::uint64_t x) {
     x *= 0x9e3779b97f4a7c15u;
     return x ^ (x >> 32);
@@ -20,16 +22,19 @@ DriveModel::DriveModel(const DriveParameters& parameters, std::uint64_t seed, Po
       trace_(trace),
       ledger_(ledger),
       link_ns_per_byte_(1e9 / parameters.controller.link_bytes_per_second),
-      channel_ns_per_byte_(1e9 / parameters.flash.channel_bytes_per_second),
       page_shift_(static_cast<std::uint32_t>(std::countr_zero(parameters.flash.page_bytes))),
       read_times_(256),
       units_(parameters.flash.units),
       jitter_(seed * 0x9e3779b97f4a7c15u + 0x853c49e6748fea9bu),
       program_done_(parameters.write_buffer_bytes / parameters.flash.program_bytes + 2) {
+    const double channel_ns_per_byte = 1e9 / p_.flash.channel_bytes_per_second;
+    for (std::uint32_t bytes = 0; bytes <= p_.flash.page_bytes; bytes += 512)
+        channel_times_.push_back(static_cast<std::int32_t>(bytes * channel_ns_per_byte));
     if (std::has_single_bit(units_.size())) units_shift_ = std::countr_zero(units_.size());
     for (std::size_t k = 0; k < read_times_.size(); ++k) {
         const double place = (2.0 * static_cast<double>(k) + 1.0) / 256.0 - 1.0;
-        read_times_[k] = static_cast<std::int32_t>(static_cast<double>(p_.flash.read_ns) * (1.0 + p_.flash.read_spread * place));
+        read_times_[k] =
+            static_cast<std::int32_t>(static_cast<double>(p_.flash.read_ns) * (1.0 + p_.flash.read_spread * place));
     }
     if (p_.map_cache.segments > 0) {
         segment_slot_.assign(p_.capacity_bytes / p_.map_cache.segment_bytes + 1, -1);
@@ -48,6 +53,8 @@ std::int64_t DriveModel::submit(const io::Operation& operation, std::int64_t now
     if (now > busy_until_) {
         settle(now);  // the gap is idle time
         busy_until_ = now;
+    } else if (now - settled_ > longest_unsettled) {
+        settle(now);  // nobody asks for codes; the ledger's cells reach 2 s ahead
     }
     controller_free_ = std::max(controller_free_, now) + p_.controller.command_ns;
     const std::int64_t start = controller_free_;
@@ -106,16 +113,16 @@ std::int64_t DriveModel::read(const io::Operation& operation, std::int64_t start
     std::int64_t flash_done = start;
     for (std::uint64_t page = at >> page_shift_; page <= last; ++page) {
         const std::uint64_t until = std::min<std::uint64_t>((page + 1) << page_shift_, operation.offset + operation.length);
-        const auto time = read_times_[scramble(page) >> 56] +
-                          static_cast<std::int64_t>(static_cast<double>(until - at) * channel_ns_per_byte_);
+        const auto time = read_times_[scramble(page) >> 56] + channel_times_[(until - at) >> 9];
         flash_done = std::max(flash_done, read_unit(unit_of(page), start, time));
         at = until;
     }
     link_read_free_ = std::max(link_read_free_, static_cast<double>(start)) + operation.length * link_ns_per_byte_;
     jitter_ = jitter_ * 6364136223846793005u + 1442695040888963407u;
     const auto overhead = p_.controller.read_overhead_ns;
-    const std::int64_t completed = std::max(flash_done, static_cast<std::int64_t>(link_read_free_)) + overhead -
-                                   (overhead >> 4) + static_cast<std::int64_t>(((jitter_ >> 32) * static_cast<std::uint64_t>(overhead >> 3)) >> 32);
+    const std::int64_t completed =
+        std::max(flash_done, static_cast<std::int64_t>(link_read_free_)) + overhead - (overhead >> 4) +
+        static_cast<std::int64_t>(((jitter_ >> 32) * static_cast<std::uint64_t>(overhead >> 3)) >> 32);
     pulse(begin, completed, joule);
     return completed;
 }
@@ -136,7 +143,8 @@ std::int64_t DriveModel::write(const io::Operation& operation, std::int64_t star
             const std::uint64_t must_be_done = (in_buffer_or_done - p_.write_buffer_bytes + program_bytes - 1) / program_bytes;
             accepted_at = std::max(accepted_at, program_done_[(must_be_done - 1) % program_done_.size()]);
         }
-        link_write_free_ = std::max(link_write_free_, static_cast<double>(accepted_at)) + static_cast<double>(piece) * link_ns_per_byte_;
+        link_write_free_ =
+            std::max(link_write_free_, static_cast<double>(accepted_at)) + static_cast<double>(piece) * link_ns_per_byte_;
         if (begin == 0) begin = accepted_at;
         accepted_at = std::max(accepted_at, static_cast<std::int64_t>(link_write_free_));
         if (accepted_ + padding_ - programs_ * program_bytes >= program_bytes) program(accepted_at, now);
@@ -177,7 +185,8 @@ void DriveModel::program(std::int64_t earliest, std::int64_t now) {
     program_done_[programs_ % program_done_.size()] = all_done_;
     ++programs_;
     busy_until_ = std::max(busy_until_, end);
-    pulse(begin, end, p_.flash.program_bytes * (cached ? p_.power.cache_program_joule_per_byte : p_.power.program_joule_per_byte));
+    pulse(begin, end,
+          p_.flash.program_bytes * (cached ? p_.power.cache_program_joule_per_byte : p_.power.program_joule_per_byte));
 }
 
 std::int64_t DriveModel::flush(std::int64_t start, std::int64_t now) {

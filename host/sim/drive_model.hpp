@@ -1,6 +1,6 @@
 #pragma once
-// A drive as a set of queues: controller, link, flash units, write buffer, cache. When an operation is submitted, every queue it
-// passes is known to its end, so its completion time and its power are known at once and no event is ever planned twice.
+// A drive as a set of queues: controller, link, flash units, write buffer, cache. When an operation is submitted, every queue
+// it passes is known to its end, so its completion time and its power are known at once and no event is ever planned twice.
 // Reads go before programs (which they suspend); both keep their order on a unit. Time is host time in nanoseconds.
 // Thread rule: one thread.
 
@@ -16,7 +16,8 @@ namespace wattrig::sim {
 
 class DriveModel {
   public:
-    // `trace` may be null (nobody looks at the power). `seed` is of small variations of latency and of what the map cache drops.
+    // `trace` may be null (nobody looks at the power). `seed` is of small variations of latency and of what the map cache
+    // drops.
     DriveModel(const DriveParameters& parameters, std::uint64_t seed, PowerTrace* trace, EnergyLedger* ledger);
 
     // Completion time of an operation submitted now. Calls go forward in time.
@@ -67,10 +68,11 @@ class DriveModel {
     DriveParameters p_;
     PowerTrace* trace_;
     EnergyLedger* ledger_;
-    double link_ns_per_byte_, channel_ns_per_byte_;
+    double link_ns_per_byte_;
     std::uint32_t page_shift_ = 0;
-    int units_shift_ = -1;  // log2 of the units, -1 when they are no power of two
-    std::vector<std::int32_t> read_times_;  // 256 of them, spread evenly
+    int units_shift_ = -1;                     // log2 of the units, -1 when they are no power of two
+    std::vector<std::int32_t> read_times_;     // 256 of them, spread evenly
+    std::vector<std::int32_t> channel_times_;  // by blocks of 512 bytes
 
     std::int64_t controller_free_ = 0;
     double link_read_free_ = 0, link_write_free_ = 0;  // ns with fractions: a block at 7 GB/s takes 0.6 us

@@ -153,7 +153,8 @@ Result<DriveParameters> parse_model(const std::string& text, const std::string& 
     r.number("capacity_bytes", p.capacity_bytes, 1e6, 1e16);
     r.number("logical_block_bytes", p.logical_block_bytes, 512, 4096);
     r.number("write_buffer_bytes", p.write_buffer_bytes, 4096, 1e12);
-    if (const json* part = r.part("controller", true)) read_controller(Reader(*part, "controller.", where, error), p.controller);
+    if (const json* part = r.part("controller", true))
+        read_controller(Reader(*part, "controller.", where, error), p.controller);
     if (const json* part = r.part("flash", true)) read_flash(Reader(*part, "flash.", where, error), p.flash);
     if (const json* part = r.part("cache", false)) read_cache(Reader(*part, "cache.", where, error), p.cache);
     if (const json* part = r.part("map_cache", false)) read_map_cache(Reader(*part, "map_cache.", where, error), p.map_cache);

@@ -35,7 +35,8 @@ void EnergyLedger::close_cell() {
     if (!later_.empty() && next_cell_ % (ring / 2) == 0) {
         const std::vector<Later> waiting = std::move(later_);
         later_.clear();
-        for (const Later& entry : waiting) add_spread(entry.begin, entry.end, entry.watt * static_cast<double>(entry.end - entry.begin));
+        for (const Later& entry : waiting)
+            add_spread(entry.begin, entry.end, entry.watt * static_cast<double>(entry.end - entry.begin));
     }
 }
 
@@ -62,13 +63,15 @@ void EnergyLedger::leap(std::int64_t by, double joule) {
 }
 
 double EnergyLedger::energy(std::int64_t t) const {
-    const auto after = std::upper_bound(knots_.begin(), knots_.end(), t, [](std::int64_t x, const Knot& k) { return x < k.ns; });
+    const auto after =
+        std::upper_bound(knots_.begin(), knots_.end(), t, [](std::int64_t x, const Knot& k) { return x < k.ns; });
     if (after == knots_.begin()) return 0;
     const Knot& a = *(after - 1);
     if (after == knots_.end()) {
         // The cell under construction: its operations are taken as spread over all of it.
         const double part = static_cast<double>(std::min(t, now_) - a.ns) / static_cast<double>(cell_ns);
-        const double passed = now_ > a.ns ? static_cast<double>(std::min(t, now_) - a.ns) / static_cast<double>(now_ - a.ns) : 0;
+        const double passed =
+            now_ > a.ns ? static_cast<double>(std::min(t, now_) - a.ns) / static_cast<double>(now_ - a.ns) : 0;
         return a.joule + cells_[static_cast<std::size_t>(next_cell_ & (ring - 1))] * part + floor_sum_ * passed;
     }
     if (after->ns == a.ns) return after->joule;

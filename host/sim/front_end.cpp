@@ -18,7 +18,8 @@ constexpr std::uint16_t with_wide_codes(std::int32_t code) {
     const std::int32_t past = (code + 512 + 4) & 1023;
     return static_cast<std::uint16_t>(past < 9 ? code - past + 4 : code);
 }
-static_assert(with_wide_codes(508) == 512 && with_wide_codes(516) == 512 && with_wide_codes(507) == 507 && with_wide_codes(3588) == 3584);
+static_assert(with_wide_codes(508) == 512 && with_wide_codes(516) == 512 && with_wide_codes(507) == 507 &&
+              with_wide_codes(3588) == 3584);
 
 }  // namespace
 
@@ -110,9 +111,7 @@ void FrontEnd::draw_calibration(Random random) {
     calibration_.rails[1] = rail;
 }
 
-std::int32_t FrontEnd::low_voltage_code() const {
-    return static_cast<std::int32_t>(3.135 / parts_.volt_per_v_code());
-}
+std::int32_t FrontEnd::low_voltage_code() const { return static_cast<std::int32_t>(3.135 / parts_.volt_per_v_code()); }
 std::int32_t FrontEnd::peak_zero_reading() const { return static_cast<std::int32_t>(std::lround(peak_zero_ * 256)); }
 std::int16_t FrontEnd::board_temperature() const {
     return static_cast<std::int16_t>(
@@ -202,7 +201,8 @@ void FrontEnd::make_samples(CodeChunk& out) {
     const auto bend = static_cast<float>(i_nonlinearity_ * 2.598);  // x - x^3 is 0.385 at most
     constexpr float highest = protocol::code_maximum, lowest = protocol::code_minimum;
     for (std::size_t k = 0; k < samples_per_chunk; ++k) {
-        float v = v_bias + v_slope * static_cast<float>(static_cast<int>(k)) - source * seen[k] * v_scale + v_sigma * v_noise[k];
+        float v =
+            v_bias + v_slope * static_cast<float>(static_cast<int>(k)) - source * seen[k] * v_scale + v_sigma * v_noise[k];
         v += v < 0 ? -0.5F : 0.5F;
         out.v[k] = static_cast<std::int32_t>(std::min(std::max(v, lowest), highest));
     }
@@ -237,14 +237,16 @@ void FrontEnd::make_readings(CodeChunk& out) {
 std::int32_t FrontEnd::slow_code(double mean_current) {
     const double kelvin = start_temperature_ + warming_kelvin_ * (1 - std::exp(-seconds_ / 900)) - 25;
     const double shunt_change = 1 + i_per_kelvin_ * (self_heating_ + kelvin);
-    const double code = (mean_current + emf_ampere_ + slow_drift_per_kelvin_ * kelvin - slow_offset_) * shunt_change / slow_gain_ +
-                        parts_.slow_noise_volt / parts_.slow_lsb_volt * random_.gaussian();
+    const double code =
+        (mean_current + emf_ampere_ + slow_drift_per_kelvin_ * kelvin - slow_offset_) * shunt_change / slow_gain_ +
+        parts_.slow_noise_volt / parts_.slow_lsb_volt * random_.gaussian();
     return static_cast<std::int32_t>(std::clamp<long>(std::lround(code), -524288, 524287));
 }
 
 void FrontEnd::make_conversion(CodeChunk& out) {
     const float* const current = current_.data() + history;
-    const double end = static_cast<double>(slow_end_ticks_) / ticks_per_bin - static_cast<double>(bins_);  // in this chunk's bins
+    const double end =
+        static_cast<double>(slow_end_ticks_) / ticks_per_bin - static_cast<double>(bins_);  // in this chunk's bins
     out.slow_after = -2;
     std::array<float, 8> lanes{};
     for (std::size_t k = 0; k < bins_per_chunk; k += 8)
@@ -269,7 +271,8 @@ void FrontEnd::make_conversion(CodeChunk& out) {
         out.slow_ticks = slow_end_ticks_;
         const std::int64_t first_ready =
             (bins_ - bins_ahead) * ticks_per_bin + static_cast<std::int64_t>(protocol::group_delay_ticks);
-        out.slow_after = static_cast<int>((slow_end_ticks_ - first_ready + protocol::ticks_per_sample) / protocol::ticks_per_sample) - 1;
+        out.slow_after =
+            static_cast<int>((slow_end_ticks_ - first_ready + protocol::ticks_per_sample) / protocol::ticks_per_sample) - 1;
     }
     slow_sum_ = sum - part;
     slow_bins_ = static_cast<double>(bins_per_chunk - whole) - rest;

@@ -1,7 +1,7 @@
 #pragma once
-// Everything between the drive's power and the codes that the firmware gets: supply, shunt, amplifier, ADC with its sinc3 filter,
-// the MCU's own ADC, the INA228, temperatures and drifts. The parts are drawn for each seed, and so is the calibration: the
-// truth plus errors from its stated standard uncertainties.
+// Everything between the drive's power and the codes that the firmware gets: supply, shunt, amplifier, ADC with its sinc3
+// filter, the MCU's own ADC, the INA228, temperatures and drifts. The parts are drawn for each seed, and so is the calibration:
+// the truth plus errors from its stated standard uncertainties.
 //
 // It also holds what the estimator does not model one to one: supply ripple, thermal EMF and 1/f drift, self-heating that the
 // sensor sees only in part, integral nonlinearity, clipping.
@@ -38,11 +38,11 @@ struct CodeChunk {
 
 // Figures of the current over a stretch of constant load, from the model; for `aggregate`.
 struct CurrentStatistics {
-    double mean = 0;             // ampere
-    double sample_variance = 0;  // of what a sample sees, ampere^2
+    double mean = 0;                  // ampere
+    double sample_variance = 0;       // of what a sample sees, ampere^2
     double minimum = 0, maximum = 0;  // of what a sample sees
-    double window_maximum = 0;   // highest mean over 100 us, watt
-    double watt = 0;             // mean power
+    double window_maximum = 0;        // highest mean over 100 us, watt
+    double watt = 0;                  // mean power
 };
 
 // Weights of the 24 bins around a sample's middle.
@@ -84,12 +84,12 @@ class FrontEnd {
     // The truth of this rig.
     double shunt_ohm_, source_ohm_, supply_volt_;
     double ripple_volt_, ripple_hertz_, ripple_phase_;
-    double v_gain_, v_offset_, i_gain_, i_offset_;   // volt or ampere per code
+    double v_gain_, v_offset_, i_gain_, i_offset_;  // volt or ampere per code
     double v_per_kelvin_, i_per_kelvin_;
-    double i_nonlinearity_;                          // codes at the worst place
+    double i_nonlinearity_;  // codes at the worst place
     double slow_gain_, slow_offset_;
     double amplifier_drift_per_kelvin_, slow_drift_per_kelvin_;  // ampere
-    double peak_gain_, peak_zero_;                   // readings per ampere, readings at 0 A
+    double peak_gain_, peak_zero_;                               // readings per ampere, readings at 0 A
     double start_temperature_, warming_kelvin_, sensor_share_;
 
     // What moves.

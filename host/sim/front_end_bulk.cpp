@@ -17,8 +17,7 @@ protocol::Int128 wide(long double value) {
     return {static_cast<std::uint64_t>(whole), static_cast<std::int64_t>(whole >> 64)};
 }
 std::int32_t code(double value) {
-    return static_cast<std::int32_t>(
-        std::clamp<double>(std::rint(value), protocol::code_minimum, protocol::code_maximum));
+    return static_cast<std::int32_t>(std::clamp<double>(std::rint(value), protocol::code_minimum, protocol::code_maximum));
 }
 // Expected maximum of n independent normal values, in sigma (leading terms of the extreme value law).
 double expected_maximum(double n) {
@@ -55,10 +54,10 @@ firmware::BulkSamples FrontEnd::bulk(std::uint32_t samples, const CurrentStatist
     const double sum_i = n * i_mean + std::sqrt(n) * i_sigma * random_.gaussian();
     bulk.sum_v = std::llround(sum_v);
     bulk.sum_i = std::llround(sum_i);
-    // V falls by the source's resistance as I rises, and I by I / V as V rises with the ripple (the drive takes constant power).
+    // V falls by the source's resistance as I rises, and I by I / V as V rises with the ripple (the drive takes constant
+    // power).
     const double ripple_variance = ripple_volt_ * ripple_volt_ / 2;
-    const double i_variance =
-        current.sample_variance * i_scale_ * i_scale_ + i_sigma * i_sigma + 1.0 / 12;
+    const double i_variance = current.sample_variance * i_scale_ * i_scale_ + i_sigma * i_sigma + 1.0 / 12;
     const double covariance =
         -(source_ohm_ * current.sample_variance + current.mean / supply * ripple_variance) * v_scale_ * i_scale_;
     const long double vi = static_cast<long double>(bulk.sum_v) * static_cast<long double>(bulk.sum_i) / samples;
@@ -96,20 +95,21 @@ firmware::BulkSamples FrontEnd::bulk(std::uint32_t samples, const CurrentStatist
     constexpr double window = protocol::peak_window_readings;
     const double reading = peak_zero_ + peak_gain_ * current.mean;
     const double per_reading = parts_.peak_noise_lsb;
-    bulk.peak_readings = samples / static_cast<std::uint32_t>(samples_per_chunk) * static_cast<std::uint32_t>(readings_per_chunk);
+    bulk.peak_readings =
+        samples / static_cast<std::uint32_t>(samples_per_chunk) * static_cast<std::uint32_t>(readings_per_chunk);
     const double readings = bulk.peak_readings;
     const double swing = window * peak_gain_ * (current_of(current.window_maximum) - current.mean);
     const double noise = std::sqrt(window) * per_reading * expected_maximum(readings / window);
     const double highest = window * reading + std::sqrt(swing * swing + noise * noise);
     const double above = highest - window * peak_zero_reading() / 256.0;
-    bulk.peak_maximum = static_cast<std::int32_t>(
-        std::clamp(above * v_mean / (1u << protocol::peak_shift), -2147483647.0, 2147483647.0));
+    bulk.peak_maximum =
+        static_cast<std::int32_t>(std::clamp(above * v_mean / (1u << protocol::peak_shift), -2147483647.0, 2147483647.0));
     const double reading_reach = per_reading * expected_maximum(readings);
     const auto limited = [](double r) { return static_cast<std::uint16_t>(std::clamp(std::rint(r), 0.0, 4095.0)); };
     bulk.peak_minimum_reading = limited(peak_zero_ + peak_gain_ * current.minimum - reading_reach);
     bulk.peak_maximum_reading = limited(peak_zero_ + peak_gain_ * current.maximum + reading_reach);
-    bulk.peak_sum = static_cast<std::uint64_t>(
-        std::max(0.0, readings * reading + std::sqrt(readings) * per_reading * random_.gaussian()));
+    bulk.peak_sum =
+        static_cast<std::uint64_t>(std::max(0.0, readings * reading + std::sqrt(readings) * per_reading * random_.gaussian()));
     bins_ += static_cast<std::int64_t>(samples * bins_per_sample);
     return bulk;
 }

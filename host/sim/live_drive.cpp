@@ -66,7 +66,8 @@ void LiveDrive::advance(std::int64_t until) {
         cache_used_ -= bytes;
         if (cache_used_ < 1) cache_used_ = 0;
         if (cache_used_ <= p_.cache.reopen_fraction * static_cast<double>(p_.cache.bytes)) cache_open_ = true;
-        pulse(from, std::min(to, from + static_cast<std::int64_t>(bytes / rate * 1e9) + 1), bytes * p_.power.drain_joule_per_byte);
+        pulse(from, std::min(to, from + static_cast<std::int64_t>(bytes / rate * 1e9) + 1),
+              bytes * p_.power.drain_joule_per_byte);
     };
     if (active_end > settled_) {
         if (!active_) trace_.activity(settled_, true);

@@ -39,7 +39,8 @@ void LiveRig::collect() {
             const auto inner = [&](HostTime t) { return (t - base()).time_since_epoch().count(); };
             // Before the first poll there was no rig to see it.
             if (base_ && record.completed > HostTime(base()))
-                drive_.add(record.kind, record.length, std::max<std::int64_t>(inner(record.issued), 0), inner(record.completed));
+                drive_.add(record.kind, record.length, std::max<std::int64_t>(inner(record.issued), 0),
+                           inner(record.completed));
         }
     }
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The rig's board in the simulation: takes power out of the trace, lets the analog front end make codes of it, and hands them to
-// the real firmware core with the stamps of its own TIMER, in the order in which the interrupts would come.
-// Thread rule: one thread.
+// The rig's board in the simulation: takes power out of the trace, lets the analog front end make codes of it, and hands them
+// to the real firmware core with the stamps of its own TIMER, in the order in which the interrupts would come. Thread rule: one
+// thread.
 
 #include <cstdint>
 #include <functional>

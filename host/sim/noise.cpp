@@ -18,7 +18,8 @@ NoiseTable::NoiseTable(std::uint64_t seed) : values_(new float[size + longest]) 
     }
     const double scale = std::sqrt(static_cast<double>(size) / square);
     Random random(seed, 0x7ab1e);
-    for (std::size_t k = size - 1; k > 0; --k) std::swap(quantiles[k], quantiles[random.below(static_cast<std::uint32_t>(k + 1))]);
+    for (std::size_t k = size - 1; k > 0; --k)
+        std::swap(quantiles[k], quantiles[random.below(static_cast<std::uint32_t>(k + 1))]);
     for (std::size_t k = 0; k < size; ++k) values_[k] = static_cast<float>(quantiles[k] * scale);
     std::copy_n(values_.get(), longest, values_.get() + size);
 }

@@ -7,7 +7,11 @@
 namespace wattrig::sim {
 
 PowerTrace::PowerTrace(double idle_watt, double active_watt, double time_constant_ns)
-    : idle_watt_(idle_watt), active_watt_(active_watt), time_constant_ns_(time_constant_ns), pulses_(ring_bins), activity_(ring_bins) {
+    : idle_watt_(idle_watt),
+      active_watt_(active_watt),
+      time_constant_ns_(time_constant_ns),
+      pulses_(ring_bins),
+      activity_(ring_bins) {
     set_horizon();
 }
 

@@ -44,6 +44,7 @@ Result<HostTime> SimLink::send(std::span<const std::uint8_t> frame) {
     const HostTime arrival = std::max(now_ + latency(hidden_out_, 0.02), last_command_ + wire_per_packet);
     last_command_ = arrival;
     commands_.push_back({arrival, {frame.begin(), frame.end()}});
+    find_next();
     return now_;
 }
 
@@ -70,6 +71,7 @@ void SimLink::queue_stream(std::vector<std::uint8_t> bytes, HostTime finished) {
     bus_free_ = std::max(bus_free_, finished) + Nanoseconds(static_cast<std::int64_t>(wire));
     last_stream_ = std::max(last_stream_, bus_free_ + latency(hidden_in_, 0.01));
     stream_.push_back({last_stream_, std::move(bytes)});
+    find_next();  // codes are also made when operations come, outside poll
 }
 
 HostTime SimLink::reply_ready() {
@@ -80,7 +82,8 @@ HostTime SimLink::reply_ready() {
 
 void SimLink::frame_start(HostTime now) {
     const double frame_ns = 1e6 * (1 + frame_rate_error_);
-    const auto number = static_cast<std::int64_t>(static_cast<double>(now.time_since_epoch().count() - frame_phase_ns_) / frame_ns);
+    const auto number =
+        static_cast<std::int64_t>(static_cast<double>(now.time_since_epoch().count() - frame_phase_ns_) / frame_ns);
     if (number < 0) return;
     const HostTime begin(Nanoseconds(frame_phase_ns_ + static_cast<std::int64_t>(static_cast<double>(number) * frame_ns)));
     feed_.meter().on_frame_start(feed_.clock().timer_us(begin), static_cast<std::uint32_t>(number));
@@ -140,14 +143,14 @@ void SimLink::poll(HostTime now) {
     now_ = std::max(now_, now);
     run_device(now_);
     deliver(now_);
+    find_next();
 }
 
-HostTime SimLink::next_event() const {
-    HostTime next = std::min(next_production_, reply_ready_);
-    if (!commands_.empty()) next = std::min(next, commands_.front().arrival);
-    if (!replies_.empty()) next = std::min(next, replies_.front().arrival);
-    if (!stream_.empty()) next = std::min(next, stream_.front().arrival);
-    return next;
+void SimLink::find_next() {
+    next_ = std::min(next_production_, reply_ready_);
+    if (!commands_.empty()) next_ = std::min(next_, commands_.front().arrival);
+    if (!replies_.empty()) next_ = std::min(next_, replies_.front().arrival);
+    if (!stream_.empty()) next_ = std::min(next_, stream_.front().arrival);
 }
 
 }  // namespace wattrig::sim

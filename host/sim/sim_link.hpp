@@ -36,12 +36,15 @@ class SimLink final : public rig::Link {
     void attach(rig::LinkHandler& handler) override { handler_ = &handler; }
     Result<HostTime> send(std::span<const std::uint8_t> frame) override;
     void poll(HostTime now) override;
-    [[nodiscard]] HostTime next_event() const override;
+    [[nodiscard]] HostTime next_event() const override { return next_; }
     [[nodiscard]] std::string description() const override;
     [[nodiscard]] bool simulated() const override { return true; }
 
     // Codes are made at these times even when nothing else happens; HostTime::max() for never.
-    void set_next_production(HostTime t) { next_production_ = t; }
+    void set_next_production(HostTime t) {
+        next_production_ = t;
+        find_next();
+    }
     // Codes are made behind the clock: nothing arrives before it was made.
     void set_live() { live_ = true; }
     [[nodiscard]] std::uint64_t frames() const { return frames_; }
@@ -58,6 +61,7 @@ class SimLink final : public rig::Link {
     [[nodiscard]] HostTime reply_ready();
     [[nodiscard]] Nanoseconds latency(Nanoseconds hidden, double outliers);
     void deliver(HostTime now);
+    void find_next();
 
     std::uint64_t seed_;
     MeterFeed& feed_;
@@ -68,6 +72,7 @@ class SimLink final : public rig::Link {
     bool live_ = false;
     HostTime now_{};
     HostTime next_production_{};
+    HostTime next_{};  // earliest of all events: the loop asks far more often than anything changes
     Nanoseconds hidden_out_, hidden_in_;
     double frame_rate_error_;  // of the host controller's 1 ms against the host's clock
     std::int64_t frame_phase_ns_;

@@ -120,7 +120,8 @@ class Observer {
 
 }  // namespace
 
-SteadyState play_steady_state(const DriveModel& model, const io::Workload& workload, std::int64_t now, const FrontEnd* front_end) {
+SteadyState play_steady_state(const DriveModel& model, const io::Workload& workload, std::int64_t now,
+                              const FrontEnd* front_end) {
     const PowerParameters& power = model.parameters().power;
     const auto time_constant = static_cast<double>(power.active_time_constant_ns);
     EnergyLedger ledger(power.idle_watt, power.active_watt, time_constant, now);

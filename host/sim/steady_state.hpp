@@ -29,6 +29,7 @@ struct SteadyState {
 };
 
 // `model` is copied as it stands at `now` (ns); its cache's mode is held. `front_end` may be null.
-SteadyState play_steady_state(const DriveModel& model, const io::Workload& workload, std::int64_t now, const FrontEnd* front_end);
+SteadyState play_steady_state(const DriveModel& model, const io::Workload& workload, std::int64_t now,
+                              const FrontEnd* front_end);
 
 }  // namespace wattrig::sim

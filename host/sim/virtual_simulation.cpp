@@ -42,9 +42,18 @@ VirtualRig::VirtualRig(const DriveParameters& parameters, const SimulationOption
     produce(HostTime{});
 }
 
-// Leapt-over idle time comes in stretches of about a second, however often the link looks.
+// Leapt-over idle time comes in stretches of about a second, however often the link looks, and what is too short for one waits
+// for the next.
 void VirtualRig::produce_when_due(HostTime t) {
-    if (aggregate_ && t < idle_production_ && aggregate_->idle()) return;
+    if (aggregate_ && aggregate_->idle()) {
+        if (t < idle_production_) return;
+        aggregate_->pass_idle(t);
+        if (aggregate_->may_wait(t)) {
+            idle_production_ = t + idle_stretch;
+            link_.set_next_production(idle_production_);
+            return;
+        }
+    }
     produce(t);
 }
 

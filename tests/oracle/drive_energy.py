@@ -2,7 +2,7 @@
 """Energy of a simple phase of a simulated drive, from its model file alone: `operations` operations of one kind and size, one at
 a time, `busy` seconds in all, then `idle` seconds. Prints joules.
 
-    drive_energy.py MODEL.json read|write BYTES OPERATIONS BUSY_SECONDS IDLE_SECONDS
+    drive_energy.py MODEL.json read|write BYTES OPERATIONS SPAN BUSY_SECONDS IDLE_SECONDS
 
 Shares nothing with the simulator: sums, not events. Writes fill no more than the cache, and the idle time is longer than the
 programs that are still under way."""
@@ -11,10 +11,16 @@ import math
 import sys
 
 
-def main(path, kind, size, operations, busy, idle):
+def main(path, kind, size, operations, span, busy, idle):
     model = json.load(open(path, encoding="utf-8"))
     power = model["power"]
     energy = operations * (power[f"{kind}_joule"] + size * power[f"{kind}_joule_per_byte"])
+    if "map_cache" in model:
+        # Each segment of the map that is touched is read once; at random places some are not touched. None is dropped.
+        segments = span / model["map_cache"]["segment_bytes"]
+        if segments > model["map_cache"]["segments"]:
+            raise SystemExit("the span does not fit the map cache")
+        energy += segments * -math.expm1(operations * math.log1p(-1 / segments)) * model["map_cache"]["miss_joule"]
     active = busy
     if kind == "write":
         flash = model["flash"]
@@ -37,5 +43,5 @@ def main(path, kind, size, operations, busy, idle):
 
 
 if __name__ == "__main__":
-    _, path, kind, size, operations, busy, idle = sys.argv
-    main(path, kind, int(size), int(operations), float(busy), float(idle))
+    _, path, kind, size, operations, span, busy, idle = sys.argv
+    main(path, kind, int(size), int(operations), int(span), float(busy), float(idle))

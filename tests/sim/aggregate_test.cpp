@@ -34,7 +34,6 @@ TEST_P(Fidelity, AggregateAgreesWithExact) {
     std::array<Figures, 2> figures{};
     for (const bool aggregate : {false, true}) {
         Bench bench({c.model, 1, aggregate, true});
-        bench.capture.keep_codes = false;
         const auto outcome = bench.run(workload);
         bench.wait(200ms);
         const auto total = outcome.total();
@@ -88,7 +87,8 @@ TEST(Aggregate, FindsTheCliffWhereTheExactModelHasIt) {
     }
     EXPECT_GT(left[0], 12'000'000'000U);
     EXPECT_NEAR(static_cast<double>(left[1]), static_cast<double>(left[0]), 0.005 * static_cast<double>(left[0]));
-    EXPECT_NEAR(static_cast<double>(operations[1]), static_cast<double>(operations[0]), 0.005 * static_cast<double>(operations[0]));
+    EXPECT_NEAR(static_cast<double>(operations[1]), static_cast<double>(operations[0]),
+                0.005 * static_cast<double>(operations[0]));
     EXPECT_NEAR(energy[1], energy[0], 0.003 * energy[0]);
 }
 

@@ -30,12 +30,13 @@ class Capture final : public rig::SessionSink, public io::VirtualActor {
     bool keep_codes = true;
     bool keep_blocks = true;
     std::vector<KeptBlock> blocks;
-    std::vector<std::uint8_t> frames;      // payloads of good blocks, each with its length before it
+    std::vector<std::uint8_t> frames;  // payloads of good blocks, each with its length before it
     std::vector<rig::Exchange> exchanges;
     std::vector<std::string> troubles;
     [[nodiscard]] rig::Session& session() { return session_; }
     // Energy of intervals by the program's own estimator, from what was kept.
-    std::vector<power::IntervalPower> energies(const power::Calibration& calibration, std::vector<io::Interval> intervals) const;
+    std::vector<power::IntervalPower> energies(const power::Calibration& calibration,
+                                               std::vector<io::Interval> intervals) const;
 
     void on_frame(const rig::Frame& frame, HostTime arrival) override;
     void on_block(const rig::BlockView& block, HostTime arrival) override;

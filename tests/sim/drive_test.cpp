@@ -21,7 +21,8 @@ Played play(DriveModel& drive, io::OperationKind kind, std::uint32_t bytes, std:
     std::vector<std::int64_t> issued(depth);
     std::uint64_t position = 0;
     const auto submit = [&](std::uint32_t slot) {
-        const std::uint64_t block = sequential ? position++ % (span / bytes) : random.below(static_cast<std::uint32_t>(span / bytes));
+        const std::uint64_t block =
+            sequential ? position++ % (span / bytes) : random.below(static_cast<std::uint32_t>(span / bytes));
         const io::Operation operation{block * bytes, bytes, slot, nullptr, kind};
         issued[slot] = now;
         backend.submit(0, {&operation, 1}, HostTime(Nanoseconds(now)));

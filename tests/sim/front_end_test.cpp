@@ -124,14 +124,13 @@ TEST(MeterFeed, AStepOfPowerAppearsAtItsTrueTime) {
         const double half = feed.front_end().current_of(3.5);
         const power::RailCalibration& rail = feed.front_end().calibration().rails[0];
         for (const auto& frame : frames) {
-            const auto block = rig::parse_block(std::span(frame).subspan(sizeof(protocol::FrameHeader),
-                                                                        frame.size() - sizeof(protocol::FrameHeader) - 4));
+            const auto block = rig::parse_block(
+                std::span(frame).subspan(sizeof(protocol::FrameHeader), frame.size() - sizeof(protocol::FrameHeader) - 4));
             ASSERT_TRUE(block.has_value());
             for (std::size_t k = 0; k < block->header.count && crossing == 0; ++k) {
                 const double ampere = rail.i_offset + rail.i_gain * block->i_code(0, k);
                 const double time = static_cast<double>(block->header.first_time) + 3840.0 * static_cast<double>(k);
-                if (ampere > half && below > 0)
-                    crossing = time - 3840.0 * (ampere - half) / (ampere - below);
+                if (ampere > half && below > 0) crossing = time - 3840.0 * (ampere - half) / (ampere - below);
                 below = ampere;
             }
         }
@@ -178,7 +177,8 @@ TEST(FrontEnd, BulkSumsAreThoseOfSingleCodes) {
         const long double bulk_n = bulk.count;
         // Second moments about the means, which is what is left when drifts are taken off.
         const auto variance = static_cast<double>(ii / n - i / n * i / n);
-        const long double bulk_i = static_cast<long double>(bulk.sum_i) / bulk_n, bulk_v = static_cast<long double>(bulk.sum_v) / bulk_n;
+        const long double bulk_i = static_cast<long double>(bulk.sum_i) / bulk_n,
+                          bulk_v = static_cast<long double>(bulk.sum_v) / bulk_n;
         EXPECT_NEAR(static_cast<double>(wide(bulk.sum_ii) / bulk_n - bulk_i * bulk_i), variance, 0.05 * variance);
         const auto covariance = static_cast<double>(vi / n - v / n * i / n);
         EXPECT_NEAR(static_cast<double>(wide(bulk.sum_vi) / bulk_n - bulk_v * bulk_i), covariance, 0.05 * variance);

@@ -16,7 +16,8 @@ TEST(SimLink, ExchangesBracketTheTrueTime) {
     Nanoseconds shortest = 1s, longest{0};
     for (const rig::Exchange& exchange : bench.capture.exchanges) {
         // A device stamp is cut to whole microseconds.
-        const HostTime received = bench.simulation.true_host_time(exchange.d2), armed = bench.simulation.true_host_time(exchange.d3);
+        const HostTime received = bench.simulation.true_host_time(exchange.d2),
+                       armed = bench.simulation.true_host_time(exchange.d3);
         EXPECT_LE(exchange.h1, received);
         EXPECT_LE(received, armed + 1us);
         EXPECT_LE(armed, exchange.h4);

@@ -103,7 +103,8 @@ TEST(LiveSimulation, LateRecordsAreCountedAndTheirEnergyIsNotLost) {
     EXPECT_EQ(bench.rig.counters().late, 1U);
     const DriveParameters p = load_model("client-1tb").value();
     const HostTime to = bench.rig.settled();
-    EXPECT_GT(bench.rig.true_energy(to) - before, p.power.idle_watt * to_seconds(to - from) + 0.9 * 131072 * p.power.read_joule_per_byte);
+    EXPECT_GT(bench.rig.true_energy(to) - before,
+              p.power.idle_watt * to_seconds(to - from) + 0.9 * 131072 * p.power.read_joule_per_byte);
     for (int k = 0; k < 100; ++k) (void)tap.records.push(record(bench.now + 1us * k, 1us));
     EXPECT_EQ(bench.rig.counters().dropped, 36U);
     bench.rig.set_taps({});

@@ -55,7 +55,8 @@ TEST(ModelFile, SaysWhatIsWrongInOneLine) {
               "x.json: key \"power.idle_watt\" should be to be there, but is nothing");
     EXPECT_EQ(error_of(with(good, "\"page_bytes\": 16384", "\"page_bytes\": 16000")),
               "x.json: key \"flash.page_bytes\" should be a power of two, but is 16000");
-    EXPECT_EQ(error_of(with(good, "\"cache\": {", "\"cache\": 3, \"x\": {")), "x.json: key \"cache.\" should be an object, but is 3");
+    EXPECT_EQ(error_of(with(good, "\"cache\": {", "\"cache\": 3, \"x\": {")),
+              "x.json: key \"cache.\" should be an object, but is 3");
     EXPECT_NE(error_of(good.substr(0, good.size() / 2)).find("x.json: is not well-formed JSON"), std::string::npos);
     EXPECT_NE(error_of("").find("x.json: is not well-formed JSON"), std::string::npos);
     EXPECT_EQ(error_of("[]"), "x.json: key \"the file\" should be an object, but is a list");

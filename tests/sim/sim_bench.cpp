@@ -1,5 +1,5 @@
-// How fast the exact simulation is: depths 1 to 32 for a given time each, all codes through the firmware core, the host's side of
-// the link left out. Prints the shares; `sim_bench SECONDS [MODEL]`.
+// How fast the exact simulation is: depths 1 to 32 for a given time each, all codes through the firmware core, the host's side
+// of the link left out. Prints the shares; `sim_bench SECONDS [MODEL]`.
 
 #include <cstdio>
 #include <cstdlib>
@@ -111,8 +111,8 @@ int main(int argc, char** argv) {
         const double used = cpu_seconds() - begin;
         const double virtual_seconds = to_seconds(loop.now() - HostTime{});
         std::printf("%s: %.0f virtual s, %.1f M operations, %.2f s of CPU, %.1f ns an operation; 360 s would take %.2f s%s\n",
-                    rig ? "engine, drive and rig" : "engine and drive", virtual_seconds, 1e-6 * static_cast<double>(operations), used,
-                    used / static_cast<double>(operations) * 1e9, used / virtual_seconds * 360,
+                    rig ? "engine, drive and rig" : "engine and drive", virtual_seconds, 1e-6 * static_cast<double>(operations),
+                    used, used / static_cast<double>(operations) * 1e9, used / virtual_seconds * 360,
                     rig ? (", " + std::to_string(sink.bytes / 1000) + " kB streamed").c_str() : "");
     }
 }

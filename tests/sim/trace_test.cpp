@@ -40,7 +40,8 @@ TEST(PowerTrace, SumsToTheClosedFormForTenThousandOperationsAndIdleGaps) {
         trace.anchor(at(now), static_cast<double>(now) * 0.125 / ticks_per_bin, 0.125 / ticks_per_bin);
         trace.activity(now, true);
         for (int k = 0; k < 100; ++k) {
-            const auto length = static_cast<std::int64_t>(random.uniform(200, k % 50 == 0 ? 300e6 : 90e3));  // some beyond 126 ms
+            const auto length =
+                static_cast<std::int64_t>(random.uniform(200, k % 50 == 0 ? 300e6 : 90e3));  // some beyond 126 ms
             trace.add(now, now + length, 1e9 * 3e-6 / static_cast<double>(length));
             ledger.add(now, now + length, 3e-6);
             operations += 1;
