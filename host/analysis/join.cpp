@@ -166,6 +166,7 @@ PhaseResult io_figures(const recording::PhaseRecord& phase) {
         if (writes.operations + writes.errors > 0) result.write_iops = static_cast<double>(writes.operations) / seconds;
     }
     std::vector<const io::KindOutcome*> all;
+    all.reserve(data_kinds.size());
     for (const io::OperationKind k : data_kinds) all.push_back(&kind(o, k));
     result.latency = latency_figures(all);
     result.read_latency = latency_figures(std::array{&reads});

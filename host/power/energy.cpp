@@ -79,8 +79,9 @@ struct EnergyPass::State {
           fusion(c.rails[0], c.front_end),
           peak_path(c.rails[0], c.front_end) {
         std::iota(order.begin(), order.end(), std::size_t{0});
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return intervals[a].begin < intervals[b].begin; });
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return std::pair(intervals[a].begin, a) < std::pair(intervals[b].begin, b);
+        });
         result.resize(intervals.size());
         for (std::size_t k = 0; k < intervals.size(); ++k) result[k].interval = intervals[k];
         // Many intervals are bursts; nobody looks at hundreds of batches of each.

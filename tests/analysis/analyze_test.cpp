@@ -43,8 +43,8 @@ std::vector<std::uint8_t> frame_of(const rig::BlockView& view, std::uint32_t seq
     put(&view.slow, sizeof view.slow);
     put(&view.peak, sizeof view.peak);
     out += 4;
-    put(view.v_codes[0], 3 * view.header.count);
-    put(view.i_codes[0], 3 * view.header.count);
+    put(view.v_codes[0], std::size_t{3} * view.header.count);
+    put(view.i_codes[0], std::size_t{3} * view.header.count);
     const std::uint32_t crc = protocol::crc32c(std::span(bytes.data(), bytes.size() - protocol::crc_bytes));
     std::memcpy(bytes.data() + bytes.size() - protocol::crc_bytes, &crc, sizeof crc);
     return bytes;

@@ -50,6 +50,7 @@ std::vector<PhaseResult> join(const std::vector<recording::PhaseRecord>& phases,
     const PowerPlan plan = plan_power(phases);
     EXPECT_EQ(plan.intervals.size(), watts.size());
     std::vector<power::IntervalPower> powers;
+    powers.reserve(plan.intervals.size());
     for (std::size_t k = 0; k < watts.size(); ++k) powers.push_back(power_of(plan.intervals[k], watts[k]));
     std::vector<PhaseResult> results;
     for (std::size_t k = 0; k < phases.size(); ++k) {
@@ -164,6 +165,7 @@ TEST(Join, WhatIsNotKnownStaysNull) {
     bursts.outcome.bursts = {{at(0), at(1)}, {at(2), at(3)}};
     const PowerPlan plan = plan_power(std::array{bursts});
     std::vector<power::IntervalPower> powers;
+    powers.reserve(plan.intervals.size());
     for (const auto& interval : plan.intervals) powers.push_back(power_of(interval, 1));
     powers[plan.phases[0].bursts[1]].energy.reset();
     PhaseResult b = io_figures(bursts);

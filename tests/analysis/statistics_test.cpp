@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <random>
 
 namespace wattrig::analysis {
@@ -35,8 +36,8 @@ TEST(Statistics, TooShortToTell) {
     EXPECT_EQ(spread_of_mean({}).note, "too short to tell");
     EXPECT_EQ(spread_of_ratio({}, {}).note, "too short to tell");
     // A slow drift is one correlation time: many batches, but nothing that repeats.
-    std::vector<double> drift;
-    for (int k = 0; k < 256; ++k) drift.push_back(k);
+    std::vector<double> drift(256);
+    std::iota(drift.begin(), drift.end(), 0.0);
     EXPECT_FALSE(spread_of_mean(drift).half_width);
 }
 
@@ -48,6 +49,7 @@ TEST(Statistics, CorrelationTimeOfAutoregression) {
         double sum = 0;
         for (int run = 0; run < 50; ++run) {
             std::vector<double> values;
+            values.reserve(2000);
             double x = 0;
             for (int k = 0; k < 2000; ++k) values.push_back(x = a * x + normal(random));
             sum += correlation_time(values) / 50;
@@ -66,6 +68,7 @@ TEST(Statistics, IntervalsCoverTheTruth) {
             std::vector<double> values;
             double x = 0;
             for (int k = 0; k < 300; ++k) x = a * x + normal(random);
+            values.reserve(256);
             for (int k = 0; k < 256; ++k) values.push_back(5 + (x = a * x + normal(random)));
             const Spread spread = spread_of_mean(values);
             if (!spread.half_width) continue;

@@ -135,6 +135,7 @@ std::vector<TruthFigure> TruthRun::evaluate(Fault fault, const std::function<boo
     }
     if (fault == Fault::clock_shifted) clock = shifted(clock, milliseconds(1));
     std::vector<io::Interval> intervals;
+    intervals.reserve(phases_.size());
     for (const Phase& phase : phases_) intervals.push_back(phase.interval);
     if (fault == Fault::window_off_by_a_block || fault == Fault::window_off_by_a_sample) {
         const std::int64_t samples = fault == Fault::window_off_by_a_block ? protocol::samples_per_block : 1;
@@ -166,6 +167,7 @@ std::vector<TruthFigure> TruthRun::evaluate(Fault fault, const std::function<boo
     }
     const auto powers = pass.finish();
     std::vector<TruthFigure> figures;
+    figures.reserve(phases_.size());
     for (std::size_t k = 0; k < phases_.size(); ++k)
         figures.push_back({phases_[k].name, phases_[k].edges, phases_[k].truth, powers[k]});
     return figures;

@@ -49,6 +49,7 @@ class Case {
     // Means of all intervals, by the program and by the oracle.
     void compare(double tolerance) {
         std::vector<io::Interval> host;
+        host.reserve(intervals_.size());
         for (const auto& [begin, end] : intervals_) host.push_back({test::host_of(begin), test::host_of(end)});
         power::EnergyPass pass(calibration_, test::plain_clock(), host);
         for (const test::OwnedBlock& b : blocks_) pass.add(b.view);
@@ -114,6 +115,7 @@ class Case {
 std::vector<Codes> noisy(const power::Calibration& c, std::mt19937_64& random, std::size_t count = 75) {
     std::uniform_real_distribution<double> volt(3.1, 3.4), ampere(-0.01, 4.0);
     std::vector<Codes> codes;
+    codes.reserve(count);
     for (std::size_t k = 0; k < count; ++k) codes.push_back(test::codes_for(c, volt(random), ampere(random)));
     return codes;
 }
@@ -138,7 +140,7 @@ TEST(EnergyOracle, LostBlocksAndEdgesAnywhere) {
         c.interval(a, b);
     }
     // Shorter than a sample, and inside one.
-    for (int k = 0; k < 20; ++k) c.interval(c.builder.edge(20 + k) + 17 * k, c.builder.edge(20 + k) + 17 * k + 900);
+    for (std::int64_t k = 0; k < 20; ++k) c.interval(c.builder.edge(20 + k) + 17 * k, c.builder.edge(20 + k) + 17 * k + 900);
     c.compare(1e-9);
 }
 
@@ -147,7 +149,7 @@ TEST(EnergyOracle, SummariesOfFullDetail) {
     const auto calibration = test::test_calibration();
     Case c(calibration);
     for (int k = 0; k < 20; ++k) c.block(noisy(calibration, random, 300), protocol::Detail::summary_10ms);
-    for (const auto& [a, b] : {std::pair{0, 20}, {3, 7}, {19, 20}, {0, 1}})
+    for (const auto& [a, b] : {std::pair<std::int64_t, std::int64_t>{0, 20}, {3, 7}, {19, 20}, {0, 1}})
         c.interval(c.builder.edge(300 * a), c.builder.edge(300 * b));
     c.compare(1e-9);
 }

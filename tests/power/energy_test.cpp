@@ -65,6 +65,7 @@ TEST(EnergyPass, MinimumAndMaximumAreOfSingleSamples) {
     double lowest = 1e9, highest = -1e9;
     for (int k = 0; k < 300; ++k) {
         std::vector<Codes> codes;
+        codes.reserve(75);
         for (int j = 0; j < 75; ++j) codes.push_back(test::codes_for(s.calibration, volt(random), ampere(random)));
         s.blocks.push_back(s.builder.block(codes));
         if (k < 100 || k >= 250) continue;
@@ -73,7 +74,7 @@ TEST(EnergyPass, MinimumAndMaximumAreOfSingleSamples) {
             highest = std::max(highest, test::watts(s.calibration, c));
         }
     }
-    const auto p = s.run({s.cells(100 * 75, 250 * 75)});
+    const auto p = s.run({s.cells(7'500, 18'750)});
     EXPECT_NEAR(p[0].minimum->value(), lowest, 1e-12);
     EXPECT_NEAR(p[0].maximum->value(), highest, 1e-12);
 }
@@ -86,6 +87,7 @@ TEST(EnergyPass, SummariesAgreeWithFullDetail) {
         std::vector<Codes> four;
         for (int b = 0; b < 4; ++b) {
             std::vector<Codes> codes;
+            codes.reserve(75);
             for (int j = 0; j < 75; ++j)
                 codes.push_back(test::codes_for(full.calibration, 3.3 + noise(random), 1.5 + noise(random)));
             full.blocks.push_back(full.builder.block(codes));
@@ -322,7 +324,8 @@ TEST(EnergyPass, SumsThatContradictTheIndicesDoNoHarm) {
         s.add(3.3, 1.0);
     }
     EXPECT_NEAR(s.run({s.cells(0, 450)})[0].mean->value(), s.power(3.3, 1.0), 1e-9);
-    for (test::OwnedBlock& b : s.blocks) b.view.rails[0].sums = {UINT64_MAX, INT64_MIN, INT64_MAX, {0, INT64_MIN}, {0, INT64_MIN}};
+    for (test::OwnedBlock& b : s.blocks)
+        b.view.rails[0].sums = {UINT64_MAX, INT64_MIN, INT64_MAX, {0, INT64_MIN}, {0, INT64_MIN}};
     (void)s.run({s.cells(0, 450)});
 }
 

@@ -115,11 +115,12 @@ TEST(Fusion, BudgetHoldsAtIdle) {
         rig.fast_offset = 30e-6 * normal(random);
         const double slow_error = 11e-6 * normal(random);
         std::vector<test::OwnedBlock> blocks;
+        blocks.reserve(1800);
         for (int k = 0; k < 1800; ++k) blocks.push_back(rig.block(1.5e-3));
         rig.calibration.rails[0].slow_offset += slow_error;  // what the calibration gets wrong
         rig.calibration.rails[0].u_i_gain = rig.calibration.rails[0].u_v_gain = rig.calibration.rails[0].u_reference = 0;
         rig.calibration.rails[0].u_v_offset = rig.calibration.rails[0].u_gain_per_kelvin = 0;
-        const io::Interval interval{test::host_of(rig.builder.edge(75 * 900)), test::host_of(rig.builder.edge(75 * 1790))};
+        const io::Interval interval{test::host_of(rig.builder.edge(67'500)), test::host_of(rig.builder.edge(134'250))};
         EnergyPass pass(rig.calibration, test::plain_clock(), {interval});
         for (const auto& b : blocks) pass.add(b.view);
         const auto p = pass.finish()[0];

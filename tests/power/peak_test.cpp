@@ -82,7 +82,7 @@ TEST(EnergyPass, Pcm2ComesFromThePeakPathAndFromGroupsOfLostBlocks) {
         blocks.push_back(builder.block(std::vector<test::Codes>(75, test::codes_for(c, 3.3, mean))));
     };
     for (int k = 0; k < 100; ++k) add(k % 2 == 0 ? 0.5 : 1.5, k % 2 == 0 ? 0.6 : 1.6, 1.6);
-    builder.lose(75 * 4, test::codes_for(c, 3.3, 1.0));  // a peak of 3 A is in there
+    builder.lose(300, test::codes_for(c, 3.3, 1.0));  // a peak of 3 A is in there
     for (int k = 0; k < 20; ++k) add(0.5, 0.6, k < 12 ? 3.0 : 0.6);
     const auto interval = [&](std::int64_t a, std::int64_t b) {
         return io::Interval{test::host_of(builder.edge(75 * a)), test::host_of(builder.edge(75 * b))};
