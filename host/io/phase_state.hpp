@@ -26,12 +26,16 @@ inline constexpr std::int64_t no_budget_limit = std::numeric_limits<std::int64_t
 // A number of operations or bytes to be given out.
 class Budget {
   public:
-    // `grain`: portions are multiples of it (bytes: the largest block); `total` is rounded up to one. Not while others claim.
-    void set(std::optional<std::uint64_t> total, std::uint64_t grain, std::uint32_t workers) {
+    // `rounding`: `total` is rounded up to a multiple of it. `grain`: so are portions; `single`: every portion is one grain.
+    // Not while others claim.
+    void set(std::optional<std::uint64_t> total, std::uint64_t rounding, std::uint64_t grain, std::uint32_t workers,
+             bool single) {
+        single_ = single && workers > 1;
         limited_ = total.has_value();
         workers_ = workers;
         grain_ = static_cast<std::int64_t>(grain);
-        left_.store(limited_ ? (static_cast<std::int64_t>(*total) + grain_ - 1) / grain_ * grain_ : no_budget_limit,
+        const auto step = static_cast<std::int64_t>(rounding);
+        left_.store(limited_ ? (static_cast<std::int64_t>(*total) + step - 1) / step * step : no_budget_limit,
                     std::memory_order_relaxed);
     }
     // A portion, 0 when nothing is left.
@@ -41,7 +45,7 @@ class Budget {
         do {
             if (left <= 0) return 0;
             const std::int64_t shares = workers_ == 1 ? 1 : std::int64_t{4} * workers_;
-            portion = std::max(grain_, left / shares / grain_ * grain_);
+            portion = single_ ? grain_ : std::max(grain_, left / shares / grain_ * grain_);
             portion = std::min(portion, left);
         } while (!left_.compare_exchange_weak(left, left - portion, std::memory_order_relaxed));
         return portion;
@@ -53,15 +57,16 @@ class Budget {
     std::atomic<std::int64_t> left_{no_budget_limit};
     std::int64_t grain_ = 1;
     std::uint32_t workers_ = 1;
-    bool limited_ = false;
+    bool limited_ = false, single_ = false;
 };
 
 // Bursts of all workers together: the next one begins when the last operation of this one has completed on every worker and the
 // idle time, made from the busy time really taken, is over.
 class BurstGate {
   public:
-    void set(const Bursts& bursts, std::uint64_t grain, std::uint32_t workers) {
+    void set(const Bursts& bursts, std::uint64_t rounding, std::uint64_t grain, std::uint32_t workers) {
         bursts_ = bursts;
+        rounding_ = rounding;
         grain_ = grain;
         workers_ = participants_ = workers;
         refill();
@@ -107,8 +112,8 @@ class BurstGate {
 
     void refill() {
         const auto portion = [](std::uint64_t n) { return n != 0 ? std::optional(n) : std::nullopt; };
-        operations.set(portion(bursts_.operations), 1, workers_);
-        bytes.set(portion(bursts_.bytes), grain_, workers_);
+        operations.set(portion(bursts_.operations), 1, 1, workers_, true);
+        bytes.set(portion(bursts_.bytes), rounding_, grain_, workers_, true);
     }
     void next() {
         const HostTime begin = HostTime(Nanoseconds(begin_.load(std::memory_order_relaxed)));
@@ -124,7 +129,7 @@ class BurstGate {
     }
 
     Bursts bursts_{};
-    std::uint64_t grain_ = 1;
+    std::uint64_t rounding_ = 1, grain_ = 1;
     std::mutex mutex_;
     std::uint32_t workers_ = 1, participants_ = 1, arrived_ = 0;
     std::atomic<std::int64_t> begin_{never};
@@ -135,10 +140,14 @@ class BurstGate {
 
 struct PhaseState {
     explicit PhaseState(const Workload& workload) {
-        operations.set(workload.limit.operations, 1, workload.workers);
-        bytes.set(workload.limit.bytes, workload.block_sizes.size() == 1 ? workload.largest_block() : 1, workload.workers);
-        if (workload.bursts)
-            gate.set(*workload.bursts, workload.block_sizes.size() == 1 ? workload.largest_block() : 1, workload.workers);
+        // Whole operations: with one block size the total can be rounded; with several the last one may reach beyond it.
+        const std::uint64_t grain = workload.largest_block(), rounding = workload.block_sizes.size() == 1 ? grain : 1;
+        // Two budgets at once: a worker that hoarded one of them while another holds the other would leave a rest of the last
+        // burst to one of its own, after an idle time.
+        const bool single = workload.bursts.has_value();
+        operations.set(workload.limit.operations, 1, 1, workload.workers, single);
+        bytes.set(workload.limit.bytes, rounding, grain, workload.workers, single);
+        if (workload.bursts) gate.set(*workload.bursts, rounding, grain, workload.workers);
     }
     PhaseState(const PhaseState&) = delete;
     PhaseState& operator=(const PhaseState&) = delete;

@@ -6,7 +6,8 @@
 Both are pinned to one CPU and alternate; a figure is the ratio of two runs that stood side by side, so that what else the
 machine does falls on both. Printed: the smallest CPU time an operation of each, the median of the paired ratios (ours / fio)
 and its 95 % bootstrap interval. CPU is that of the whole process, so that kernel threads working for it are in (io_uring's
-own on tmpfs); a loop device's kernel workers are in neither.
+own on tmpfs); a loop device's kernel workers are in neither. A pair during which other processes computed for more than a
+tenth of one CPU is measured again, at most as often as there are rounds; what then is left is counted as disturbed.
 
 The loop device over tmpfs needs root and is left out without. Exit status 1 when a demanded ratio is missed.
 """
@@ -17,10 +18,12 @@ import os
 import pathlib
 import platform
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 FIO_COMMON = ["--name=x", "--rw=randread", "--bs=4k", "--ioengine=io_uring", "--fixedbufs", "--registerfiles",
               "--nonvectored=1", "--norandommap", "--random_generator=tausworthe64", "--time_based",
@@ -70,6 +73,14 @@ def run_ours(engine, path, depth, direct, extra, args, seed):
             "device_depth": out["device_depth"] if out["device_depth"] >= 0 else None}
 
 
+def foreign_user_seconds():
+    """User time of all other processes so far: kernel time is left out, since a loop device's workers are on our behalf."""
+    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    everyone = (int(fields[1]) + int(fields[2])) / os.sysconf("SC_CLK_TCK")
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return everyone - own.ru_utime - children.ru_utime
+
+
 def median_interval(values):
     """Median and its 95 % percentile bootstrap interval."""
     generator = random.Random(1)
@@ -80,7 +91,13 @@ def median_interval(values):
 def compare(engine, target, path, device, direct, shape, args):
     name, depth, fio_extra, our_extra, demanded = shape
     pairs = []
-    for number in range(args.rounds + 1):
+    disturbed = 0
+    repeats = args.rounds
+    number = 0
+    while len(pairs) <= args.rounds:
+        number += 1
+        began, foreign = time.monotonic(), foreign_user_seconds()
+
         def fio():
             return run_fio(path, device, depth, direct, fio_extra, args)
 
@@ -93,9 +110,14 @@ def compare(engine, target, path, device, direct, shape, args):
         else:
             b = ours()
             a = fio()
-        if number > 0:  # the first pair warms caches
-            pairs.append((a, b))
-    row = {"target": target, "case": name, "demanded": demanded, "depth": depth, "rounds": len(pairs)}
+        if foreign_user_seconds() - foreign > 0.1 * (time.monotonic() - began):
+            if repeats > 0:
+                repeats -= 1
+                continue
+            disturbed += 1
+        pairs.append((a, b))
+    pairs = pairs[1:]  # the first one warms caches
+    row = {"target": target, "case": name, "demanded": demanded, "depth": depth, "rounds": len(pairs), "disturbed": min(disturbed, len(pairs))}
     row["fio_ns"] = [min(a["cpu"] for a, _ in pairs), statistics.median(a["cpu"] for a, _ in pairs)]
     row["our_ns"] = [min(b["cpu"] for _, b in pairs), statistics.median(b["cpu"] for _, b in pairs)]
     for key in ("cpu", "iops", "latency"):
@@ -136,7 +158,7 @@ def machine():
 
 
 HEADER = ("| target | case | fio CPU ns min/median | ours | CPU ratio, median [95 %] | demanded | IOPS ratio | latency ratio "
-          "| device depth fio / ours | met |\n|---|---|---|---|---|---|---|---|---|---|")
+          "| device depth fio / ours | disturbed pairs | met |\n|---|---|---|---|---|---|---|---|---|---|---|")
 
 
 def line(row):
@@ -145,7 +167,7 @@ def line(row):
     depths = " / ".join("-" if d is None else f"{d:.1f}" for d in (row["fio_device_depth"], row["our_device_depth"]))
     demanded = "-" if row["demanded"] is None else f"<= {row['demanded']}"
     return (f"| {row['target']} | {row['case']} | {row['fio_ns'][0]:.0f}/{row['fio_ns'][1]:.0f} | {row['our_ns'][0]:.0f}/{row['our_ns'][1]:.0f} "
-            f"| {ratio('cpu')} | {demanded} | {ratio('iops')} | {ratio('latency')} | {depths} | {row['met']} |")
+            f"| {ratio('cpu')} | {demanded} | {ratio('iops')} | {ratio('latency')} | {depths} | {row['disturbed']} of {row['rounds']} | {row['met']} |")
 
 
 def backing_device(path):

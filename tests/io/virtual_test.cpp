@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "host/base/random.hpp"
 #include "host/io/engine.hpp"
 #include "tests/io/fake_backend.hpp"
 
@@ -268,6 +269,41 @@ TEST(Virtual, BurstsKeepTheDutyCycleAndNeverCatchUp) {  // fio #497, #556, #596
         }
         expect_windows_sum_to_totals(o);
         EXPECT_LE(o.bursts.back().end, o.measured_end);
+    }
+}
+
+TEST(Virtual, BurstsOfUnequalWorkersEndWithTheLimit) {
+    Workload w;
+    w.depth = 3;
+    w.workers = 4;
+    w.bursts = Bursts{.operations = 100, .duty = 0.5};
+    w.limit.operations = 500;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        w.seed = seed;
+        FakeDrive drive;
+        Random random(seed);
+        drive.latency_of = [&](const Operation&, HostTime) {
+            return Nanoseconds(20'000 + static_cast<std::int64_t>(random.below(10) == 0 ? random.below(10'000'000) : 0));
+        };
+        const PhaseOutcome o = run(w, drive);
+        EXPECT_EQ(o.bursts.size(), 5u) << "no burst of a few left over";
+        EXPECT_EQ(reads(o).operations, 500u);
+    }
+}
+
+TEST(Virtual, ByteLimitWithASplitOverWorkersEndsWithinOneBlockEach) {
+    Workload w;
+    w.block_sizes = {{512, 50}, {65536, 50}};
+    w.depth = 4;
+    w.workers = 3;
+    w.limit.bytes = 10'000'000;
+    for (const bool bursts : {false, true}) {
+        if (bursts) w.bursts = Bursts{.bytes = 1'000'000, .duty = 0.5};
+        FakeDrive drive;
+        const PhaseOutcome o = run(w, drive);
+        EXPECT_GE(reads(o).bytes, 10'000'000u);
+        EXPECT_LT(reads(o).bytes, 10'000'000u + 3 * 65536);
+        EXPECT_EQ(o.stop, StopReason::bytes);
     }
 }
 
