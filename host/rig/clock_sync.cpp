@@ -21,6 +21,8 @@ constexpr double search_rate = 5000 * ppm;
 constexpr double rounding_ns = 4;
 constexpr double rate_known_within = 40;  // ppm
 constexpr double calm_after_s = 60;
+// No rig keeps a reply for longer, and a point older than its own pair would leave a hull empty.
+constexpr Ticks longest_answer{125'000'000};  // 1 s
 constexpr std::size_t most_recent_points = 4096;
 
 double nanoseconds(Ticks ticks) { return static_cast<double>(ticks.count() * 8); }
@@ -63,6 +65,7 @@ bool contradicts_itself(const Exchange& exchange, const ClockParameters& p) {
     if (exchange.h4 < exchange.h1 || exchange.d3 < exchange.d2) return true;
     constexpr std::int64_t limit = std::int64_t{1} << 59;  // ticks: their nanoseconds fit 63 bit
     if (exchange.d2.time_since_epoch().count() < 0 || exchange.d3.time_since_epoch().count() > limit) return true;
+    if (exchange.d3 - exchange.d2 > longest_answer) return true;
     const auto host_ns = static_cast<double>((exchange.h4 - exchange.h1).count());
     const double slack = 2 * static_cast<double>(p.stamp_error.count());
     return nanoseconds(exchange.d3 - exchange.d2) * (1 - search_rate) > host_ns + slack;
@@ -242,6 +245,9 @@ std::size_t ClockSync::publish(DeviceTime now) {
     State& s = *s_;
     if (!s.has_origin || s.fault) return 0;
     std::size_t published = 0;
+    // After a pause in which every point has aged away, the map goes on behind a hole; ClockMap tells how wide the bound is in
+    // it.
+    if (!s.map.empty() && now - s.map.knots().back().device > s.parameters.maximum_age) s.published_since_restart = false;
     if (!s.published_since_restart) {
         const std::optional<ClockKnot> knot = s.knot(now, std::nullopt);
         if (!knot || knot->half_width > s.parameters.publish_half_width) return 0;
@@ -293,7 +299,13 @@ ClockMap refit_two_sided(std::span<const Exchange> exchanges, const ClockParamet
         bool fits = true;
         // One knot more than are kept: the last kept one answers for its segment, too.
         const DeviceTime end = good.back().d3 + 2 * knot_spacing;
-        for (DeviceTime t = good.front().d2; fits && t < end; t += knot_spacing) {
+        std::size_t next = 0;  // exchange at or after t
+        for (DeviceTime t = good.front().d2; t < end; t += knot_spacing) {
+            while (next < good.size() && good[next].d3 < t) ++next;
+            // No knots where no exchange is near: ClockMap knows how to widen a hole.
+            if (next > 0 && next < good.size() && t - good[next - 1].d3 > knot_spacing && good[next].d2 - t > p.maximum_age) {
+                t = good[next].d2;
+            }
             const double d = origin.d(t);
             const std::optional<Set> set = feasible(guarantee, d, limit);
             fits = set.has_value();

@@ -356,6 +356,34 @@ TEST(ClockSync, StartsAnewWhenTheHostSlept) {
     EXPECT_LT(sync.map().half_width(mapped), Nanoseconds(150'000));
 }
 
+// Found by a fuzzer: an hour without exchanges was filled with knots, and a file could ask for millennia.
+TEST(ClockSync, APauseOfAnHourIsAHoleWithAnHonestBound) {
+    World world(31, {.bus = Bus::fast, .rate_ppm = -25, .bend = 0, .seconds = 4000});
+    ClockSync sync(1, world.parameters());
+    std::vector<Exchange> exchanges;
+    double t = 1e9;
+    DeviceTime last{};
+    for (int k = 0; k < 400; ++k) {
+        const double begin = t;
+        exchanges.push_back(world.exchange(t));
+        last = exchanges.back().d3;
+        sync.add(exchanges.back());
+        sync.publish(last);
+        t = std::max(t, begin + 100e6) + (k == 199 ? 3600e9 : 0);
+    }
+    const ClockMap refit = refit_two_sided(exchanges, world.parameters());
+    for (const ClockMap* map : {&sync.map(), &refit}) {
+        EXPECT_LT(map->knots().size(), 200u) << map->name();
+        EXPECT_GT(map->knots().size(), 140u) << map->name();
+        for (double s = 2; s < 3635; s += 7.3) {
+            const DeviceTime d(Ticks(test::device_zero_ticks + static_cast<std::int64_t>(s * 125e6)));
+            const HostTime mapped = map->to_host(d);
+            EXPECT_LE(std::chrono::abs(mapped - world.true_host(d)), map->half_width(mapped)) << map->name() << " at " << s;
+        }
+        EXPECT_LT(map->half_width(map->to_host(last)), Nanoseconds(150'000)) << map->name();
+    }
+}
+
 TEST(ClockSync, IgnoresWhatContradictsItself) {
     World world(2, {.bus = Bus::fast});
     ClockSync sync;
@@ -371,6 +399,10 @@ TEST(ClockSync, IgnoresWhatContradictsItself) {
     EXPECT_FALSE(sync.add(bad));
     bad = world.exchange(t);
     bad.d3 += std::chrono::seconds(1);  // longer on the device than the whole exchange took
+    EXPECT_FALSE(sync.add(bad));
+    bad = world.exchange(t);
+    bad.d3 += std::chrono::seconds(300);  // found by a fuzzer: the answer outlived the points' greatest age
+    bad.h4 += std::chrono::seconds(300);
     EXPECT_FALSE(sync.add(bad));
     EXPECT_TRUE(sync.add(world.exchange(t)));
 }
