@@ -84,14 +84,17 @@ std::vector<Row> rows_of(const analysis::RunResult& result) {
         order.push_back(key);
         return order.size() - 1;
     };
-    std::vector<std::pair<std::size_t, Row>> placed;
+    std::vector<std::vector<Row>> groups;
+    std::vector<Row> last;
     for (Row& row : rows) {
         const std::size_t at = place(row);
-        placed.emplace_back(at, std::move(row));
+        if (at < most_places) groups.resize(order.size());
+        (at < most_places ? groups[at] : last).push_back(std::move(row));
     }
-    std::stable_sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    groups.push_back(std::move(last));
     rows.clear();
-    for (auto& [at, row] : placed) rows.push_back(std::move(row));
+    for (std::vector<Row>& group : groups)
+        for (Row& row : group) rows.push_back(std::move(row));
     return rows;
 }
 

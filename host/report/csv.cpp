@@ -17,6 +17,8 @@ std::string number(std::optional<double> value) {
     return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string();
 }
 std::string whole(std::uint64_t value) { return fmt::format("{}", value); }
+// Divided, not multiplied by 1e-9: whole seconds come out whole.
+std::string in_seconds(Nanoseconds time) { return fmt::format("{}", static_cast<double>(time.count()) / 1e9); }
 std::string yes_no(bool value) { return value ? "yes" : "no"; }
 
 class Table {
@@ -109,8 +111,8 @@ std::string phases_csv(const analysis::RunResult& result) {
             table.text(value);
         }
         table.figure(yes_no(record.complete));
-        table.figure(number(to_seconds(record.outcome.begin - start)));
-        table.figure(number(to_seconds(record.outcome.measured())));
+        table.figure(in_seconds(record.outcome.begin - start));
+        table.figure(in_seconds(record.outcome.measured()));
         std::uint64_t operations = 0, bytes = 0, errors = 0;
         for (const io::KindOutcome& kind : record.outcome.kinds) {
             operations += kind.operations;

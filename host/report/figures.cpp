@@ -55,9 +55,12 @@ FigureText figure_text(const analysis::Figure& figure) {
         text.value = significant(*figure.value, 4);
         if (figure.u) text.u = "0";
     }
-    if (figure.spread)
+    if (figure.spread) {
         text.spread = significant(*figure.spread, 2);
-    else if (!figure.spread_note.empty())
+        // Digits far below what the instrument knows are noise to a reader.
+        const double least = figure.u && *figure.u > 0 ? std::pow(10.0, -decimals_for(*figure.u)) : 0;
+        if (*figure.spread < least) text.spread = "<" + significant(least, 1);
+    } else if (!figure.spread_note.empty())
         text.spread = "short";
     return text;
 }

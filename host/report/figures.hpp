@@ -20,7 +20,8 @@ int decimals_for(double uncertainty);
 struct FigureText {
     std::string value = "-", u = "-", spread = "-";
 };
-// Value and U with the decimals of U; the spread with its own two digits (it is another thing). Without U: four digits.
+// Value and U with the decimals of U; the spread with its own two digits (it is another thing), "<0.001" when below the last
+// digit of U, "short" when too short to tell. Without U: four digits.
 FigureText figure_text(const analysis::Figure& figure);
 
 std::string duration_text(Nanoseconds duration);  // "0.250 s", "3 min 20 s", "23 h 05 min"

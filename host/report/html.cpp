@@ -350,6 +350,7 @@ class Html {
         return largest > 0 && largest <= 16384 && smallest > 0;
     }
     json idle_watts() const {
+        if (result_.idle_watts.value) return *result_.idle_watts.value;
         for (const analysis::PhaseResult& phase : result_.phases)
             if (phase.phase.kind == "idle" && phase.watts.value) return *phase.watts.value;
         return {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "host/report/columns.hpp"
 #include "host/report/escape.hpp"
@@ -123,7 +124,8 @@ Grid grid_of(const Columns& table, const std::vector<const Column*>& columns, co
         const bool marked = !row.phase->warnings.empty() || !row.phase->phase.complete;
         const std::string name = shortened(page.safe(row.name), 26) + (marked ? " *" : "");
         Grid::Line line{.group = page.safe(row.group), .cells = {row.group.empty() ? name : "  " + name}};
-        for (const Column* column : columns) line.cells.push_back(column->cells[r]);
+        std::transform(columns.begin(), columns.end(), std::back_inserter(line.cells),
+                       [r](const Column* column) { return column->cells[r]; });
         grid.lines.push_back(std::move(line));
     }
     return grid;

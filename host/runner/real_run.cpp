@@ -42,8 +42,8 @@ class CaptureThread {
         std::size_t size = 0;
         std::array<char, 300> text{};
     };
-    // Links whose bytes wake nobody are looked at so often; a block comes each 2.3 ms.
-    static constexpr Nanoseconds longest_wait = 2ms;
+    // Links are looked at so often: the stamp of a reply is only as good as this.
+    static constexpr Nanoseconds longest_wait = 1ms;
     static constexpr Nanoseconds end_patience = 1s;
 
     void run() {
@@ -118,6 +118,10 @@ class RealStage final : public Stage {
     std::uint64_t dropped_records() const override { return recorder_ ? recorder_->dropped() : 0; }
     std::optional<double> drive_temperature() override {
         return run_.drive_temperature ? run_.drive_temperature() : std::nullopt;
+    }
+
+    std::vector<std::string> closing_warnings() override {
+        return run_.closing_warnings ? run_.closing_warnings() : std::vector<std::string>{};
     }
 
   private:

@@ -39,7 +39,8 @@ struct RealRun {
     rig::Link* link = nullptr;
     const power::Calibration* calibration = nullptr;
     std::function<void(std::vector<io::OperationTap*>)> set_taps;
-    std::function<std::optional<double>()> drive_temperature;  // degC, for cool-offs; may be empty
+    std::function<std::optional<double>()> drive_temperature;    // degC, for cool-offs; may be empty
+    std::function<std::vector<std::string>()> closing_warnings;  // asked once after the last phase; may be empty
 };
 // Simulated drive and rig in virtual time.
 struct VirtualRun {

@@ -70,6 +70,7 @@ class Walk {
                 warn(fmt::format("{} records of the rig were dropped because the disk of the run directory was too slow",
                                  dropped));
         }
+        for (const std::string& line : stage_.closing_warnings()) warn(line);
         auto written = write_run_json(done.has_value());
         if (!done) return done.error();
         if (!written) return written.error();

@@ -1,4 +1,5 @@
 // Writes the sample's report for the browser test: write_sample simulated|real|hostile FILE.html
+// or, after a change that was looked at and found good, the golden texts: write_sample golden FOLDER
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -10,6 +11,13 @@
 int main(int count, char** arguments) {
     if (count != 3) return 2;
     const std::string which = arguments[1];
+    if (which == "golden") {
+        using namespace wattrig::report;
+        const std::string folder = std::string(arguments[2]) + "/";
+        std::ofstream(folder + "simulated.txt") << text_report(sample_result(true));
+        std::ofstream(folder + "no_rig_ascii.txt") << text_report(sample_result(false, false), {.utf8 = false});
+        return 0;
+    }
     wattrig::analysis::RunResult result = wattrig::report::sample_result(which != "real");
     if (which == "hostile") {
         const std::string hostile =

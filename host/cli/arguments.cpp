@@ -1,0 +1,149 @@
+#include "host/cli/arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "host/cli/commands.hpp"
+#include "host/cli/console.hpp"
+#include "host/suites/text.hpp"
+
+namespace wattrig::cli {
+namespace {
+
+constexpr const char* examples = R"(
+Examples:
+  wattrig run quick --target sim:client-1tb
+      30 s tour on a simulated drive with a simulated rig, in virtual time: done in seconds
+  wattrig run qd-sweep --target sim:client-1tb --set pattern=randwrite --set depth=1,4,16 --set runtime=10s
+      the same with settings of the suite changed
+  wattrig run quick --target /mnt/disk/scratch.bin --size 4GiB --rig tcp:192.168.7.2:4711
+      a file on a real drive, power from a rig; the file is made, filled, and removed at the end
+  wattrig run qd-sweep --target /mnt/disk/scratch.bin --plan
+      what would be done, and how long it takes; nothing is touched
+  wattrig list suites
+  wattrig report wattrig-runs/quick-2026-01-31-120000
+
+Exit codes:
+  0  ok
+  1  the run failed, or finished with I/O errors
+  2  bad usage or bad input
+  3  interrupted (Ctrl-C); what was measured is valid and the result says so
+  4  a device or a rig refused or was lost
+
+Figures from simulated drives and rigs are always called simulated.)";
+
+std::vector<int> parse_cpus(const std::string& text) {
+    std::vector<int> cpus;
+    const auto number = [&](const std::string& word) {
+        if (word.empty() || word.size() > 5 || word.find_first_not_of("0123456789") != std::string::npos)
+            throw CLI::ValidationError("--cpus", "expected numbers such as 0,1 or 2-5, came '" + text + "'");
+        return std::stoi(word);
+    };
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string part = text.substr(begin, end - begin);
+        const std::size_t dash = part.find('-');
+        const int first = number(part.substr(0, dash));
+        const int last = dash == std::string::npos ? first : number(part.substr(dash + 1));
+        if (last < first) throw CLI::ValidationError("--cpus", "'" + part + "' ends before it begins");
+        for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+        begin = end + 1;
+    }
+    return cpus;
+}
+
+std::pair<std::string, std::string> parse_override(const std::string& text) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+        throw CLI::ValidationError("--set", "expected KEY=VALUE such as runtime=10s, came '" + text + "'");
+    return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+}  // namespace
+
+Arguments parse_arguments(int count, const char* const* values) {
+    CLI::App app{"wattrig measures how fast a drive is, how many watts it takes, and how sure that is.", "wattrig"};
+    app.set_version_flag("--version", "wattrig " + program_version());
+    app.require_subcommand(1);
+    app.footer(examples);
+
+    RunArguments run;
+    std::string size, cpus;
+    std::vector<std::string> overrides;
+    CLI::App* run_command = app.add_subcommand("run", "carry out a suite and write a run directory");
+    run_command->add_option("SUITE", run.suite, "name of a suite (wattrig list suites), or path of a suite's JSON")->required();
+    run_command->add_option("--target", run.target, "file to test, or sim:MODEL for a simulated drive (wattrig list models)");
+    run_command->add_option(
+        "--rig", run.rig,
+        "where power comes from: sim, none, replay:FILE, tcp:HOST:PORT (default: sim for a simulated drive, "
+        "else none)");
+    run_command->add_option("--out", run.out, "run directory, new or empty (default: wattrig-runs/SUITE-DATE-TIME)");
+    run_command->add_option("--scale", run.scale, "less time and data, 0 < F <= 1; the result is marked not comparable")
+        ->check(CLI::Range(1e-6, 1.0));
+    run_command->add_option("--seed", run.seed, "of everything drawn at random (default 1)");
+    run_command
+        ->add_option("--fidelity", run.fidelity, "of the simulated drive: exact (default) or aggregate, for long methods")
+        ->check(CLI::IsMember({"exact", "aggregate"}));
+    run_command->add_option("--set", overrides, "KEY=VALUE: change a setting of the suite; may be repeated")->take_all();
+    run_command->add_option("--size", size, "of the file to be made, such as 1GiB or 16GB");
+    run_command->add_option("--calibration", run.calibration, "calibration of the rig, a JSON file");
+    run_command->add_option("--cpus", cpus, "CPUs for the I/O threads, such as 0,1 or 2-5");
+    run_command->add_flag("--buffered", run.buffered, "through the page cache instead of O_DIRECT");
+    run_command->add_flag("--keep", run.keep, "keep the file that was made for the run");
+    run_command->add_flag("--overwrite-data", run.overwrite_data, "let a suite that writes use a file that holds other data");
+    run_command->add_flag("--plan", run.plan, "print what would be done and stop");
+    run_command->add_flag("--json", run.json, "print the result as JSON on standard output, all else on standard error");
+    run_command->add_flag("--quiet", run.quiet, "no progress and no notices");
+
+    AnalyzeArguments analyze;
+    CLI::App* analyze_command = app.add_subcommand("analyze", "make result.json of a run directory again");
+    analyze_command->add_option("DIR", analyze.directory, "run directory")->required();
+    analyze_command->add_flag("--json", analyze.json, "print the result as JSON");
+    analyze_command->add_flag("--quiet", analyze.quiet, "print nothing");
+
+    ReportArguments report;
+    CLI::App* report_command =
+        app.add_subcommand("report", "write report.html and CSV files of a run directory, print its table");
+    report_command->add_option("DIR", report.directory, "run directory")->required();
+    report_command->add_flag("--json", report.json, "print the result as JSON");
+    report_command->add_flag("--quiet", report.quiet, "print nothing");
+
+    ListArguments list;
+    CLI::App* list_command = app.add_subcommand("list", "list rigs, targets, suites or models");
+    list_command->add_option("WHAT", list.what, "rigs, targets, suites or models")
+        ->required()
+        ->check(CLI::IsMember({"rigs", "targets", "suites", "models"}));
+    list_command->add_flag("--json", list.json, "as JSON");
+
+    DoctorArguments doctor;
+    CLI::App* doctor_command = app.add_subcommand("doctor", "say whether this machine is fit for measuring");
+    doctor_command->add_flag("--json", doctor.json, "as JSON");
+
+    try {
+        app.parse(count, values);
+        for (const std::string& text : overrides) run.overrides.push_back(parse_override(text));
+        if (!cpus.empty()) run.cpus = parse_cpus(cpus);
+        if (!size.empty()) {
+            auto bytes = suites::parse_size(size, true);
+            if (!bytes) throw CLI::ValidationError("--size", bytes.error().message);
+            run.size = *bytes;
+        }
+    } catch (const CLI::Success& success) {
+        // --help and --version; CLI11 prints them.
+        app.exit(success, std::cout, std::cerr);
+        return Ended{exit_ok};
+    } catch (const CLI::ParseError& error) {
+        print_error(std::string(error.what()) + "; `wattrig --help` has examples");
+        return Ended{exit_usage};
+    }
+    if (*run_command) {
+        run.command_line.assign(values, values + count);
+        return run;
+    }
+    if (*analyze_command) return analyze;
+    if (*report_command) return report;
+    if (*list_command) return list;
+    return doctor;
+}
+
+}  // namespace wattrig::cli

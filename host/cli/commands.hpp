@@ -1,0 +1,29 @@
+#pragma once
+// One function a command; each returns the program's exit code.
+
+#include <string>
+
+#include "host/base/result.hpp"
+#include "host/cli/arguments.hpp"
+
+namespace wattrig::cli {
+
+// Documented in --help and in host/cli/README.md.
+enum ExitCode : int {
+    exit_ok = 0,
+    exit_failed = 1,       // the run failed, or finished with I/O errors
+    exit_usage = 2,        // bad usage or bad input
+    exit_interrupted = 3,  // stopped by the user; the result is valid
+    exit_device = 4,       // a device or a rig refused or was lost
+};
+int exit_code_of(const Error& error);
+
+int run(const RunArguments& arguments);
+int analyze(const AnalyzeArguments& arguments);
+int report(const ReportArguments& arguments);
+int list(const ListArguments& arguments);
+int doctor(const DoctorArguments& arguments);
+
+std::string program_version();  // "0.1.0"
+
+}  // namespace wattrig::cli

@@ -1,0 +1,103 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "host/cli/commands.hpp"
+#include "host/cli/console.hpp"
+#include "host/cli/output.hpp"
+#include "host/report/escape.hpp"
+#include "host/suites/text.hpp"
+#include "host/target/host_facts.hpp"
+
+namespace wattrig::cli {
+namespace {
+
+enum class Verdict { ok, warning, failed };
+struct Finding {
+    Verdict verdict;
+    std::string what;
+    std::string words;
+};
+
+const char* word(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::ok: return "ok";
+        case Verdict::warning: return "warn";
+        case Verdict::failed: return "FAIL";
+    }
+    return "";
+}
+
+Finding direct_io_here() {
+    // A file without a name: nothing is left behind, whatever happens.
+    const int descriptor = open(".", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+    if (descriptor >= 0) {
+        close(descriptor);
+        return {Verdict::ok, "O_DIRECT in this folder", "works"};
+    }
+    if (errno == EINVAL || errno == EOPNOTSUPP)
+        return {Verdict::warning, "O_DIRECT in this folder", "not possible here: use another filesystem, or --buffered"};
+    return {Verdict::warning, "O_DIRECT in this folder", fmt::format("not tried: {}", std::strerror(errno))};
+}
+
+Finding locked_memory() {
+    rlimit limit{};
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY) return {Verdict::ok, "locked memory", "no limit"};
+    const std::string size = suites::format_size(limit.rlim_cur);
+    if (limit.rlim_cur >= (64u << 20)) return {Verdict::ok, "locked memory", size};
+    return {Verdict::warning, "locked memory", size + ": too little to register buffers at depth; raise `ulimit -l`"};
+}
+
+Finding open_files() {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return {limit.rlim_cur >= 256 ? Verdict::ok : Verdict::warning, "open files", std::to_string(limit.rlim_cur)};
+}
+
+}  // namespace
+
+int doctor(const DoctorArguments& arguments) {
+    std::vector<Finding> findings;
+    findings.push_back({Verdict::ok, "wattrig", program_version()});
+    const target::HostFacts facts = target::read_host_facts(nullptr);
+    const auto fact = [&](const char* key) { return facts.find(key).value_or("not told by this machine"); };
+    findings.push_back({Verdict::ok, "kernel", fact("kernel.release")});
+    findings.push_back({Verdict::ok, "CPU", fact("cpu.model")});
+    if (const auto available = facts.find("io_uring.available"))
+        findings.push_back(*available == "yes" || *available == "true"
+                               ? Finding{Verdict::ok, "io_uring", "works"}
+                               : Finding{Verdict::failed, "io_uring", *available + ": real drives cannot be tested here"});
+    findings.push_back(direct_io_here());
+    findings.push_back(locked_memory());
+    findings.push_back(open_files());
+    findings.push_back({Verdict::ok, "clock source", fact("clock.source")});
+    findings.push_back({Verdict::ok, "CPU governor", fact("cpu.governor")});
+    findings.push_back(
+        {Verdict::warning, "rigs", "none: rigs on USB come with a later version (--rig sim, --rig tcp:HOST:PORT)"});
+    for (const std::string& warning : facts.warnings) findings.push_back({Verdict::warning, "machine", warning});
+
+    bool failed = false;
+    nlohmann::json json = nlohmann::json::array();
+    std::string text;
+    for (const Finding& finding : findings) {
+        failed = failed || finding.verdict == Verdict::failed;
+        json.push_back({{"verdict", word(finding.verdict)}, {"what", finding.what}, {"words", finding.words}});
+        text += fmt::format("{:4}  {:24}  {}\n", word(finding.verdict), finding.what,
+                            report::terminal_safe(finding.words, utf8_wanted()));
+    }
+    if (arguments.json)
+        print_json(json);
+    else
+        print_text(text);
+    return failed ? exit_failed : exit_ok;
+}
+
+}  // namespace wattrig::cli

@@ -1,0 +1,30 @@
+#include "host/cli/output.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "host/cli/console.hpp"
+#include "host/report/table.hpp"
+#include "host/report/write.hpp"
+
+namespace wattrig::cli {
+
+void print_text(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+}
+
+void print_json(const nlohmann::json& value) {
+    print_text(value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void print_result(const analysis::RunResult& result) {
+    print_text(report::text_report(result, {.utf8 = utf8_wanted(), .columns = output_columns()}));
+}
+
+Result<void> write_result(const recording::RunDirectory& directory, const analysis::RunResult& result) {
+    if (auto written = directory.write_json("result.json", analysis::to_json(result)); !written) return written;
+    return report::write_reports(directory, result);
+}
+
+}  // namespace wattrig::cli

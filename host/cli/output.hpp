@@ -1,0 +1,15 @@
+#pragma once
+// A result on standard output, shared by run, analyze and report.
+
+#include "host/analysis/result.hpp"
+#include "host/recording/run_directory.hpp"
+
+namespace wattrig::cli {
+
+void print_text(const std::string& text);  // to standard output, as it is
+void print_json(const nlohmann::json& value);
+void print_result(const analysis::RunResult& result);
+// result.json, then report.html and the CSV files.
+Result<void> write_result(const recording::RunDirectory& directory, const analysis::RunResult& result);
+
+}  // namespace wattrig::cli

@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "host/cli/commands.hpp"
+#include "host/cli/console.hpp"
+#include "host/cli/interrupt.hpp"
+#include "host/cli/output.hpp"
+#include "host/cli/run_target.hpp"
+#include "host/report/escape.hpp"
+#include "host/report/figures.hpp"
+#include "host/suites/text.hpp"
+
+namespace wattrig::cli {
+namespace {
+
+std::string now_text(const char* format) {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    localtime_r(&now, &parts);
+    char text[64];
+    return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
+std::string default_directory(const std::string& suite) {
+    // A suite from a file has a path for a name at most in its own words.
+    std::string name = suite;
+    for (char& c : name)
+        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '-';
+    const std::string path = "wattrig-runs/" + name + "-" + now_text("%Y-%m-%d-%H%M%S");
+    std::string free = path;
+    for (int k = 2; std::filesystem::exists(free); ++k) free = path + "-" + std::to_string(k);
+    return free;
+}
+
+const char* kind_word(suites::StepKind kind) {
+    switch (kind) {
+        case suites::StepKind::io: return "run";
+        case suites::StepKind::idle: return "idle";
+        case suites::StepKind::cool_off: return "cool off";
+        case suites::StepKind::fill: return "fill";
+        case suites::StepKind::purge: return "purge";
+        case suites::StepKind::unsupported: return "NOT YET";
+    }
+    return "";
+}
+
+void print_plan(const suites::Plan& plan, std::uint64_t target_size) {
+    std::string text = fmt::format("{}: {}\n", plan.suite, plan.title);
+    std::size_t widest = 0;
+    for (const suites::Step& step : plan.steps) widest = std::max(widest, report::display_width(step.label));
+    Nanoseconds total{0};
+    bool known = true;
+    std::uint64_t written = 0;
+    std::size_t number = 0;
+    for (const suites::Step& step : plan.steps) {
+        const auto expected = suites::expected_time(step);
+        const bool left_out = !step.condition_note.empty() && step.kind != suites::StepKind::unsupported;
+        if (!left_out) {
+            known = known && expected;
+            total += expected.value_or(Nanoseconds(0));
+            written += suites::expected_bytes_written(step, target_size);
+        }
+        text += fmt::format("{:4}  {:8}  {}{}  {}{}\n", ++number, left_out ? "left out" : kind_word(step.kind), step.label,
+                            std::string(widest - report::display_width(step.label), ' '),
+                            expected ? report::duration_text(*expected) : "as long as the drive needs",
+                            step.condition_note.empty() ? "" : "  (" + step.condition_note + ")");
+    }
+    text += fmt::format("{} steps, {}{}\n", plan.steps.size(), known ? "" : "more than ", report::duration_text(total));
+    if (plan.target_size > 0) text += "The target must have " + suites::format_size(plan.target_size) + "\n";
+    if (plan.writes)
+        text += written > 0 ? fmt::format("Writes at least {:.3f} GB\n", static_cast<double>(written) / 1e9) : "Writes\n";
+    if (plan.scale != 1) text += fmt::format("Scaled by {}: not comparable\n", report::significant(plan.scale, 3));
+    for (const std::string& note : plan.notes) text += "Note: " + note + "\n";
+    std::string safe;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = text.find('\n', begin);
+        safe += report::terminal_safe(std::string_view(text).substr(begin, end - begin), utf8_wanted()) + '\n';
+        begin = end + 1;
+    }
+    print_text(safe);
+}
+
+suites::PlanRequest plan_request(const RunArguments& arguments, const RunTarget* target) {
+    suites::PlanRequest request;
+    request.suite = arguments.suite;
+    request.scale = arguments.scale;
+    request.overrides = arguments.overrides;
+    if (target) {
+        request.target_size = target->size();
+        request.logical_block = target->logical_block();
+    }
+    return request;
+}
+
+class Run {
+  public:
+    explicit Run(const RunArguments& arguments) : arguments_(arguments), stop_(catch_interrupts()) {}
+
+    int carry_out() {
+        // The suite first: its name or a setting is the likeliest slip, and nothing has been touched.
+        std::unique_ptr<RunTarget> target;
+        if (!arguments_.target.empty() || !arguments_.plan) {
+            if (auto plan = suites::make_plan(plan_request(arguments_, nullptr)); !plan) return refuse(plan.error());
+            auto chosen = choose_target(arguments_);
+            if (!chosen) return refuse(chosen.error());
+            target = std::move(*chosen);
+        }
+        auto plan = suites::make_plan(plan_request(arguments_, target.get()));
+        if (!plan) return refuse(plan.error());
+        if (arguments_.plan) {
+            print_plan(*plan, target ? target->size() : plan->target_size);
+            return exit_ok;
+        }
+        if (auto possible = runner::check_plan(*plan); !possible) return refuse(possible.error());
+
+        const std::string path = arguments_.out.empty() ? default_directory(plan->suite) : arguments_.out;
+        Console console(arguments_.quiet);
+        auto directory = recording::RunDirectory::create(path);
+        if (!directory) return refuse(directory.error());
+        if (auto prepared = target->prepare(*plan, console, stop_); !prepared) return give_up(*directory, prepared.error());
+
+        nlohmann::json run_json = {{"program", {{"name", "wattrig"}, {"version", program_version()}}},
+                                   {"command_line", arguments_.command_line},
+                                   {"started", now_text("%Y-%m-%dT%H:%M:%S%z")}};
+        target->describe(run_json);
+        runner::RunHooks hooks;
+        hooks.stop = &stop_;
+        hooks.progress = [&](const runner::RunProgress& progress) { console.progress(progress); };
+        hooks.notice = [&](const std::string& line) { console.notice(line); };
+        auto summary = target->carry_out(*plan, *directory, std::move(run_json), hooks);
+        // A file that the run made is removed here, before the result is worked out.
+        target.reset();
+        if (!summary && !std::filesystem::exists(directory->file("phases.jsonl"))) return give_up(*directory, summary.error());
+        console.notice("working out the result");
+        const int finished = finish(*directory);
+        if (!summary) return refuse(summary.error());
+        if (finished != exit_ok) return finished;
+        if (summary->interrupted) return exit_interrupted;
+        if (summary->rig_lost) return exit_device;
+        if (summary->io_errors > 0) {
+            print_error(fmt::format("{} I/O errors; the table marks the phases", summary->io_errors));
+            return exit_failed;
+        }
+        return exit_ok;
+    }
+
+  private:
+    static int refuse(const Error& error) {
+        print_error(error.message);
+        return exit_code_of(error);
+    }
+    // Nothing was measured: an empty directory of ours is not left behind.
+    int give_up(const recording::RunDirectory& directory, const Error& error) const {
+        std::error_code ignored;
+        if (std::filesystem::is_empty(directory.path(), ignored)) std::filesystem::remove(directory.path(), ignored);
+        return refuse(error);
+    }
+    int finish(const recording::RunDirectory& directory) const {
+        auto result = analysis::analyze(directory);
+        if (!result) return refuse(result.error());
+        if (auto written = write_result(directory, *result); !written) return refuse(written.error());
+        if (arguments_.json) {
+            print_json(analysis::to_json(*result));
+        } else {
+            print_result(*result);
+            print_text(fmt::format("\nResult  {}\nReport  {}\n", directory.file("result.json"), directory.file("report.html")));
+        }
+        return exit_ok;
+    }
+
+    const RunArguments& arguments_;
+    const io::StopFlag& stop_;
+};
+
+}  // namespace
+
+int run(const RunArguments& arguments) { return Run(arguments).carry_out(); }
+
+}  // namespace wattrig::cli

@@ -1,0 +1,251 @@
+// The walk over a plan on a stage made of paper: order, interruption, a rig that is lost.
+#include "host/runner/walk.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tests/runner/temporary_directory.hpp"
+
+namespace wattrig::runner {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class PaperStage final : public Stage {
+  public:
+    HostTime now() const override { return now_; }
+    Result<io::PhaseOutcome> run_io(const io::Workload& workload, const io::ProgressCallback& progress) override {
+        ++phases;
+        if (fail_in == phases) return Error{ErrorKind::system, "the ring is gone", 5};
+        io::PhaseOutcome outcome;
+        outcome.begin = outcome.measured_begin = now_;
+        now_ += 1s;
+        outcome.measured_end = outcome.end = now_;
+        outcome.kinds[0].operations = 100;
+        outcome.kinds[0].errors = workload.seed == 7 ? 3 : 0;
+        progress({500ms, 0.5, 1000, 4'096'000});
+        if (stop && stop_in == phases) {
+            *stop = true;
+            outcome.stop = io::StopReason::interrupted;
+        }
+        if (lose_in == phases) {
+            status.session.failed = true;
+            status.session.failure = "no answer for 1 s";
+        }
+        return outcome;
+    }
+    void pass_until(HostTime until, bool) override { now_ = std::max(now_, until); }
+    Nanoseconds slice() const override { return 1s; }
+    CaptureStatus capture() override { return status; }
+    void mark(const std::string& text) override { marks.push_back(text); }
+    Result<void> end_capture() override {
+        ended = now_;
+        return {};
+    }
+    std::uint64_t dropped_records() const override { return 0; }
+    std::optional<double> drive_temperature() override {
+        if (temperatures.empty()) return std::nullopt;
+        const double first = temperatures.front();
+        if (temperatures.size() > 1) temperatures.erase(temperatures.begin());
+        return first;
+    }
+
+    int phases = 0, fail_in = 0, stop_in = 0, lose_in = 0;
+    io::StopFlag* stop = nullptr;
+    CaptureStatus status;
+    std::vector<std::string> marks;
+    std::vector<double> temperatures;
+    HostTime ended{};
+
+  private:
+    HostTime now_{};
+};
+
+suites::Step io_step(const std::string& label) {
+    suites::Step step;
+    step.name = step.label = label;
+    step.workload.limit.time = 1s;
+    return step;
+}
+
+class WalkTest : public testing::Test {
+  protected:
+    WalkTest() {
+        plan.suite = "paper";
+        plan.resolved_json = "{}";
+        plan.steps = {io_step("a"), io_step("b"), io_step("c")};
+        stage.status.session.clock_ready = true;
+        stage.status.info = protocol::Info{};
+        stage.stop = &stop;
+        hooks.stop = &stop;
+        hooks.notice = [this](const std::string& line) { notices.push_back(line); };
+        hooks.progress = [this](const RunProgress& progress) { shown.push_back(progress); };
+        setup.fidelity = "real";
+        setup.rig = true;
+        setup.rig_description = "paper rig";
+    }
+    Result<RunSummary> run() {
+        directory.emplace(*recording::RunDirectory::create(folder.file("run")));
+        return walk(plan, stage, setup, *directory, nlohmann::json::object(), hooks);
+    }
+    std::vector<std::string> labels() {
+        std::vector<std::string> found;
+        const auto read = directory->read_phases();
+        EXPECT_TRUE(read);
+        for (const auto& phase : *read) found.push_back(phase.label + (phase.complete ? "" : " cut off"));
+        return found;
+    }
+    nlohmann::json run_json() { return *directory->read_json("run.json"); }
+
+    TemporaryDirectory folder;
+    std::optional<recording::RunDirectory> directory;
+    suites::Plan plan;
+    PaperStage stage;
+    WalkSetup setup;
+    RunHooks hooks;
+    io::StopFlag stop{false};
+    std::vector<std::string> notices;
+    std::vector<RunProgress> shown;
+};
+
+TEST_F(WalkTest, CarriesOutEachStepOnceInOrder) {
+    const auto summary = run();
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_EQ(summary->phases, 3u);
+    EXPECT_THAT(labels(), ElementsAre("a", "b", "c"));
+    EXPECT_THAT(stage.marks, ElementsAre("begin a", "end a", "begin b", "end b", "begin c", "end c"));
+    // Half a second before the first phase and after the last: edges of phases lie inside the recording.
+    EXPECT_GE(stage.ended, HostTime(4s));
+    EXPECT_TRUE(run_json()["complete"].get<bool>());
+    EXPECT_FALSE(run_json()["interrupted"].get<bool>());
+}
+
+TEST_F(WalkTest, RunJsonHasTheKeysThatAnalysisReads) {
+    plan.scores = {{.name = "s", .step_labels = {"a", "b"}, .weights = {2, 1}}};
+    plan.notes = {"ours"};
+    plan.scale = 0.5;
+    ASSERT_TRUE(run());
+    const auto json = run_json();
+    EXPECT_EQ(json["schema"], "wattrig.run/1");
+    EXPECT_EQ(json["suite"]["name"], "paper");
+    EXPECT_EQ(json["suite"]["scale"], 0.5);
+    EXPECT_EQ(json["scores"][0]["steps"], nlohmann::json({"a", "b"}));
+    EXPECT_EQ(json["scores"][0]["weights"], nlohmann::json({2.0, 1.0}));
+    EXPECT_EQ(json["notes"], nlohmann::json({"ours"}));
+    EXPECT_TRUE(json["rig"]["present"].get<bool>());
+    EXPECT_EQ(json["fidelity"], "real");
+    EXPECT_TRUE(json["warnings"].is_array());
+}
+
+TEST_F(WalkTest, CtrlCEndsThePhaseAndSkipsTheRest) {
+    stage.stop_in = 2;
+    const auto summary = run();
+    ASSERT_TRUE(summary);
+    EXPECT_TRUE(summary->interrupted);
+    EXPECT_THAT(labels(), ElementsAre("a", "b"));
+    EXPECT_TRUE(run_json()["interrupted"].get<bool>());
+}
+
+TEST_F(WalkTest, ALostRigDoesNotEndTheRun) {
+    stage.lose_in = 1;
+    const auto summary = run();
+    ASSERT_TRUE(summary);
+    EXPECT_TRUE(summary->rig_lost);
+    EXPECT_EQ(summary->phases, 3u);
+    ASSERT_EQ(summary->warnings.size(), 1u);
+    EXPECT_THAT(summary->warnings[0], HasSubstr("no answer for 1 s"));
+    EXPECT_LT(shown.back().watts, 0);
+    EXPECT_EQ(run_json()["warnings"][0], summary->warnings[0]);
+}
+
+TEST_F(WalkTest, ARigThatRefusesStopsBeforeTheFirstPhase) {
+    stage.status.session.failed = true;
+    stage.status.session.failure = "unknown protocol";
+    const auto summary = run();
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().kind, ErrorKind::link_broke);
+    EXPECT_EQ(stage.phases, 0);
+    EXPECT_FALSE(run_json()["complete"].get<bool>());
+}
+
+TEST_F(WalkTest, AClockThatIsNeverKnownStopsAfterTenSeconds) {
+    stage.status.session.clock_ready = false;
+    const auto summary = run();
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().kind, ErrorKind::link_broke);
+    EXPECT_GE(stage.now(), HostTime(10s));
+    EXPECT_LT(stage.now(), HostTime(12s));
+}
+
+TEST_F(WalkTest, AFailedSelfTestNamesItsParts) {
+    stage.status.self_test = protocol::SelfTestReport{};
+    stage.status.self_test->failed = protocol::self_test_slow_path | protocol::self_test_voltage;
+    const auto summary = run();
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().kind, ErrorKind::device_refused);
+    EXPECT_THAT(summary.error().message, HasSubstr("INA228, voltage"));
+}
+
+TEST_F(WalkTest, AnEngineErrorLeavesThePhaseOpenAndTheDirectoryUsable) {
+    stage.fail_in = 2;
+    const auto summary = run();
+    ASSERT_FALSE(summary);
+    EXPECT_THAT(summary.error().message, HasSubstr("b: the ring is gone"));
+    EXPECT_THAT(labels(), ElementsAre("a", "b cut off"));
+    EXPECT_GT(stage.ended, HostTime(0s));  // the recording was ended all the same
+    EXPECT_FALSE(run_json()["complete"].get<bool>());
+}
+
+TEST_F(WalkTest, IoErrorsAreCountedAndThePhaseSaysSo) {
+    plan.steps[1].workload.seed = 7;
+    const auto summary = run();
+    ASSERT_TRUE(summary);
+    EXPECT_EQ(summary->io_errors, 3u);
+    EXPECT_THAT(notices, testing::Contains(HasSubstr("b: 3 operations failed")));
+}
+
+TEST_F(WalkTest, UnsupportedStepsAreRefusedAndConditionsAreNot) {
+    plan.steps[1].condition_note = "4Kn drive";
+    auto summary = run();
+    ASSERT_TRUE(summary);
+    EXPECT_THAT(labels(), ElementsAre("a", "c"));
+    EXPECT_THAT(summary->warnings[0], HasSubstr("b was left out: 4Kn drive"));
+    plan.steps[2].kind = suites::StepKind::unsupported;
+    plan.steps[2].condition_note = "needs NVMe control";
+    const auto possible = check_plan(plan);
+    ASSERT_FALSE(possible);
+    EXPECT_EQ(possible.error().kind, ErrorKind::bad_input);
+    EXPECT_THAT(possible.error().message, HasSubstr("c (needs NVMe control)"));
+}
+
+TEST_F(WalkTest, ACoolOffEndsWhenTheDriveIsCool) {
+    suites::Step cool;
+    cool.kind = suites::StepKind::cool_off;
+    cool.name = cool.label = "cool off";
+    cool.duration = 60s;
+    plan.steps = {io_step("a"), cool};
+    stage.temperatures = {40, 45, 43, 40.5};
+    ASSERT_TRUE(run());
+    const auto phases = directory->read_phases();
+    EXPECT_EQ((*phases)[1].outcome.measured(), Nanoseconds(2s));
+    EXPECT_EQ((*phases)[1].kind, "cool_off");
+}
+
+TEST_F(WalkTest, TimeLeftCountsWhatIsToCome) {
+    ASSERT_TRUE(run());
+    // In the middle of the first of three phases of 1 s.
+    const auto middle = std::find_if(shown.begin(), shown.end(), [](const RunProgress& p) { return p.step_done == 0.5; });
+    ASSERT_NE(middle, shown.end());
+    EXPECT_EQ(middle->left, Nanoseconds(2500ms));
+    EXPECT_EQ(middle->step, 1u);
+    EXPECT_EQ(middle->steps, 3u);
+    EXPECT_DOUBLE_EQ(middle->megabytes_per_second, 4.096);
+}
+
+}  // namespace
+}  // namespace wattrig::runner
