@@ -19,7 +19,7 @@ suites = sorted((root / "host/suites/methods").glob("*.json"))
 if len(suites) < 19:
     failed = True
     print(f"expected at least 19 suites, found {len(suites)}")
-for path in [*suites, root / "tests/fuzz/seeds/suite/all-keys.json"]:
+for path in [*suites, root / "tests/fuzz/seeds/suite_fuzz/all-keys.json"]:
     for error in validator.iter_errors(json.loads(path.read_text())):
         failed = True
         print(f"{path.name}: {'/'.join(map(str, error.absolute_path))}: {error.message[:200]}")

@@ -79,7 +79,7 @@ TEST(Methods, KeepToThePublishedSchema) {
 
 TEST(Methods, TheSeedThatUsesEveryKeyIsAGoodSuite) {
     const auto plan = make_plan(
-        {.suite = std::string(WATTRIG_SOURCE_DIR) + "/tests/fuzz/seeds/suite/all-keys.json", .target_size = 1u << 30});
+        {.suite = std::string(WATTRIG_SOURCE_DIR) + "/tests/fuzz/seeds/suite_fuzz/all-keys.json", .target_size = 1u << 30});
     ASSERT_TRUE(plan) << plan.error().message;
     EXPECT_EQ(plan->steps.size(), 16u);
     ASSERT_EQ(plan->scores.size(), 1u);
