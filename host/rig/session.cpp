@@ -148,6 +148,8 @@ struct Session::State {
     }
 
     void begin(Step next, HostTime now) {
+        // Not when the reply comes: on a pipe of its own it may be overtaken by the first blocks, and they are no loss.
+        if (next == Step::starting) account.expect_new_stream();
         step = next;
         attempts = 0;
         due = now;
@@ -358,10 +360,13 @@ struct Session::State {
         state.streaming = true;
         last_block = arrival;
         silence_told = false;
-        begin_stream(arrival);
+        begin_exchanges(arrival);
     }
     void begin_stream(HostTime now) {
         account.expect_new_stream();
+        begin_exchanges(now);
+    }
+    void begin_exchanges(HostTime now) {
         ++state.epochs;
         burst_begin = now;
         next_exchange = now + random.next();

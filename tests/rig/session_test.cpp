@@ -68,6 +68,51 @@ TEST(Session, GreetsStartsAndKeepsTheClock) {
     EXPECT_NEAR(bench.notes.knots.back().second.rate_ppm, 30, 30);
 }
 
+// Replies come on a pipe of their own: here each one 20 ms late, so that the first blocks overtake the answer to start_stream.
+class LateReplies final : public Link, public LinkHandler {
+  public:
+    explicit LateReplies(FakeRig& rig) : rig_(rig) { rig.attach(*this); }
+    void attach(LinkHandler& handler) override { handler_ = &handler; }
+    Result<HostTime> send(std::span<const std::uint8_t> frame) override { return rig_.send(frame); }
+    void poll(HostTime now) override {
+        rig_.poll(now);
+        for (; !held_.empty() && held_.front().first + 20ms <= now; held_.erase(held_.begin()))
+            handler_->on_reply(held_.front().second, now);
+    }
+    [[nodiscard]] HostTime next_event() const override { return rig_.next_event(); }
+    [[nodiscard]] std::string description() const override { return rig_.description(); }
+    [[nodiscard]] bool simulated() const override { return true; }
+    void on_stream(std::span<const std::uint8_t> bytes, HostTime arrival) override { handler_->on_stream(bytes, arrival); }
+    void on_reply(std::span<const std::uint8_t> bytes, HostTime arrival) override {
+        held_.emplace_back(arrival, Bytes(bytes.begin(), bytes.end()));
+    }
+    void on_broken(const Error& error, HostTime when) override { handler_->on_broken(error, when); }
+
+  private:
+    FakeRig& rig_;
+    LinkHandler* handler_ = nullptr;
+    std::vector<std::pair<HostTime, Bytes>> held_;
+};
+
+TEST(Session, BlocksThatOvertakeTheAnswerToStartAreNoLoss) {
+    FakeRig rig(30);
+    HostTime now = at_ns(5'000'000'000);
+    rig.poll(now);
+    LateReplies link(rig);
+    Notes notes;
+    Session session(link, notes, {});
+    session.start(now);
+    for (const HostTime end = now + 1s; now < end;) {
+        now += 200us;
+        link.poll(now);
+        session.poll(now);
+    }
+    EXPECT_TRUE(session.state().streaming);
+    EXPECT_GT(session.state().blocks, 350u);
+    EXPECT_EQ(session.state().lost_samples, 0u);
+    EXPECT_THAT(notes.troubles, IsEmpty());
+}
+
 TEST(Session, ExchangesFollowTheScheduleWithDither) {
     Bench bench;
     bench.start();
