@@ -122,10 +122,14 @@ std::uint64_t MeterFeed::stamp(std::int64_t ticks) {
     return (static_cast<std::uint64_t>(ticks) + late) / protocol::ticks_per_microsecond;
 }
 
+std::uint8_t MeterFeed::sideband() const {
+    return static_cast<std::uint8_t>(protocol::sideband_perst | (drive_powered_ ? protocol::sideband_power_on : 0) |
+                                     (sync_out_ ? protocol::sideband_sync_out : 0));
+}
+
 void MeterFeed::deliver(const CodeChunk& chunk, std::int64_t first_ready) {
     firmware::AdcSample sample{};
-    sample.sideband = static_cast<std::uint8_t>(protocol::sideband_perst | (drive_powered_ ? protocol::sideband_power_on : 0) |
-                                                (sync_out_ ? protocol::sideband_sync_out : 0));
+    sample.sideband = sideband();
     const auto convert = [&] {
         meter_->on_slow_alert(stamp(chunk.slow_ticks + start_ticks_));
         meter_->on_slow_conversion(chunk.slow_code, chunk.shunt_temperature);
@@ -165,7 +169,9 @@ Nanoseconds MeterFeed::host_length(HostTime now, std::uint32_t samples) {
 }
 
 void MeterFeed::bulk(std::uint32_t samples, const CurrentStatistics& current, HostTime now) {
-    meter_->add_bulk(front_end_.bulk(samples, current));
+    firmware::BulkSamples sums = front_end_.bulk(samples, current);
+    sums.sideband = sideband();  // as a sample at a time would have it: without, the drive looks switched off
+    meter_->add_bulk(sums);
     chunks_in_block_ = 0;  // the bulk ended a block
     origin_ticks_ += static_cast<std::int64_t>(samples) * protocol::ticks_per_sample;
     if (!meter_->front_frame().empty()) drain_frames(now);

@@ -50,6 +50,7 @@ class MeterFeed {
 
   private:
     [[nodiscard]] firmware::Port port();
+    [[nodiscard]] std::uint8_t sideband() const;
     void deliver(const CodeChunk& chunk, std::int64_t first_ready);
     void drain_frames(HostTime finished);
     [[nodiscard]] std::uint64_t stamp(std::int64_t ticks);

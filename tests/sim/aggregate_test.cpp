@@ -100,6 +100,9 @@ TEST(Aggregate, IdleTimePassesInSummariesAndItsEnergyIsRight) {
     std::size_t summaries = 0;
     for (const KeptBlock& block : bench.capture.blocks) summaries += block.header.detail == 2;
     EXPECT_GT(summaries, 3900U);
+    for (const KeptBlock& block : bench.capture.blocks) {  // the switch was never touched
+        ASSERT_EQ(block.header.flags & protocol::block_power_off, 0U) << "block at index " << block.header.first_index;
+    }
     EXPECT_LT(bench.capture.blocks.size(), 7000U);
     EXPECT_EQ(bench.simulation.drive_model().cache_used(), 0);
     // First the cache drains, then there is nothing but idle.
