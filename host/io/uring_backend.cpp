@@ -22,6 +22,7 @@ namespace wattrig::io {
 namespace {
 
 constexpr std::uint64_t cancel_mark = UINT64_MAX;   // user_data of our own requests, which are no operations
+constexpr unsigned least_part = 4;                  // operations submitted in one call before others follow
 constexpr unsigned spare_entries = 1;               // of the ring, for cancelling
 constexpr unsigned most_refusals = 100'000;         // of the kernel in a row before the ring counts as broken
 constexpr std::int64_t longest_wait = 100'000'000;  // ns
@@ -81,6 +82,7 @@ class UringBackend final : public Backend {
     UringBackend& operator=(const UringBackend&) = delete;
 
     Result<void> set_up(unsigned depth) {
+        part_ = std::max(least_part, depth / 4);
         int error = 0;
         for (const FlagSet& rung : ladder) {
             io_uring_params params{};
@@ -130,17 +132,19 @@ class UringBackend final : public Backend {
         taken_inline_ = 0;
         const std::size_t ready = io_uring_cq_ready(&ring_) + inline_done_.size();
         const unsigned wait = ready >= want ? 0 : static_cast<unsigned>(want - inline_done_.size());
-        if (queued_ != 0 || wait != 0 || ready == 0) {
-            const int result = enter(wait, deadline);
-            if (result >= 0) {
-                queued_ -= static_cast<unsigned>(result);
-                refusals_ = 0;
-            } else if (result == -EAGAIN || result == -EBUSY) {
-                // No memory for requests, or completions to be taken first: what is queued stays so for the next turn.
-                if (++refusals_ > most_refusals) return system_error("io_uring: the kernel takes no more operations", -result);
-            } else if (result != -EINTR && result != -ETIME) {
-                return system_error("io_uring: entering the kernel failed", -result);
-            }
+        // All but the last part go in without waiting, so that the drive works on them while the rest is being submitted. Else
+        // it and we would take turns at deep queues: it idle while we submit, we idle while it works. Who waits for many at a
+        // time asked for fewer calls instead.
+        const unsigned part = want > 1 ? queued_ : part_;
+        bool taken = true;
+        while (taken && queued_ > part) {
+            const unsigned before = queued_;
+            auto entered = count(enter(part, 0, HostTime::max()));
+            if (!entered) return entered.error();
+            taken = *entered && queued_ < before;
+        }
+        if (taken && (queued_ != 0 || wait != 0 || ready == 0)) {
+            if (auto entered = count(enter(queued_, wait, deadline)); !entered) return entered.error();
         }
         return reap(out);
     }
@@ -198,22 +202,38 @@ class UringBackend final : public Backend {
         ++taken_inline_;
     }
 
-    // Submits what is queued and waits for `wait` completions or the deadline, in one call. Operations taken, or -errno.
-    int enter(unsigned wait, HostTime deadline) {
+    // Books what enter() returned; whether the kernel took operations or waited as asked. What it did not take stays queued.
+    Result<bool> count(int entered) {
+        if (entered >= 0) {
+            queued_ -= static_cast<unsigned>(entered);
+            refusals_ = 0;
+            return true;
+        }
+        if (entered == -EAGAIN || entered == -EBUSY) {  // no memory for requests, or completions to be taken first
+            if (++refusals_ > most_refusals) return system_error("io_uring: the kernel takes no more operations", -entered);
+        } else if (entered != -EINTR && entered != -ETIME) {
+            return system_error("io_uring: entering the kernel failed", -entered);
+        }
+        return false;
+    }
+
+    // Submits `submit` of what is queued and waits for `wait` completions or the deadline, in one call. Operations taken, or
+    // -errno.
+    int enter(unsigned submit, unsigned wait, HostTime deadline) {
         io_uring_smp_store_release(ring_.sq.ktail, tail_);
         const unsigned flags = IORING_ENTER_GETEVENTS | (registered_ring_ ? IORING_ENTER_REGISTERED_RING : 0u);
         const auto fd = static_cast<unsigned>(ring_.enter_ring_fd);
-        if (wait == 0) return io_uring_enter2(fd, queued_, 0, flags, nullptr, NSIG / 8);
+        if (wait == 0) return io_uring_enter2(fd, submit, 0, flags, nullptr, NSIG / 8);
         std::int64_t time = longest_wait;
         // Far deadlines need no look at the clock: the caller asks again after 100 ms at most.
         if (deadline != HostTime::max())
             time = std::clamp<std::int64_t>((deadline - real_host_time()).count(), 0, longest_wait);
-        if (time == 0) return io_uring_enter2(fd, queued_, 0, flags, nullptr, NSIG / 8);
+        if (time == 0) return io_uring_enter2(fd, submit, 0, flags, nullptr, NSIG / 8);
         const __kernel_timespec timeout{time / 1'000'000'000, time % 1'000'000'000};
         io_uring_getevents_arg argument{};
         argument.sigmask_sz = NSIG / 8;
         argument.ts = reinterpret_cast<std::uintptr_t>(&timeout);
-        return io_uring_enter2(fd, queued_, wait, flags | IORING_ENTER_EXT_ARG, reinterpret_cast<sigset_t*>(&argument),
+        return io_uring_enter2(fd, submit, wait, flags | IORING_ENTER_EXT_ARG, reinterpret_cast<sigset_t*>(&argument),
                                sizeof argument);
     }
 
@@ -246,6 +266,7 @@ class UringBackend final : public Backend {
     unsigned tail_ = 0;    // of the submission ring, ours
     unsigned queued_ = 0;  // entries the kernel has not taken yet
     unsigned refusals_ = 0;
+    unsigned part_ = least_part;  // of the depth, submitted at once
     unsigned taken_inline_ = 0;
     std::vector<Completion> inline_done_;
 };
