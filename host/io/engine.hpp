@@ -68,17 +68,30 @@ class VirtualActor {
 // The single-threaded event loop. Time stands still except inside run_virtual and advance_to.
 class VirtualLoop {
   public:
-    void add(VirtualActor& actor) { actors_.push_back(&actor); }
+    void add(VirtualActor& actor) {
+        actors_.push_back(&actor);
+        actor_event_ = HostTime::min();
+    }
     [[nodiscard]] HostTime now() const { return now_; }
     // Plays all actors (and `backend`, if any) up to `until`.
     void advance_to(HostTime until, VirtualBackend* backend = nullptr);
     // For drivers: earliest event of all actors; run those due at t and set now.
-    [[nodiscard]] HostTime next_actor_event() const;
-    void run_actors(HostTime t);
+    [[nodiscard]] HostTime next_actor_event() const { return actor_event_; }
+    void run_actors(HostTime t) {
+        if (t > now_) now_ = t;
+        if (actor_event_ <= t) run_due_actors(t);
+    }
+    // Asks all actors again. Whoever makes an actor's next event earlier from outside of run() calls it; run_virtual and
+    // advance_to do so at their begin.
+    void look_at_actors();
 
   private:
+    void run_due_actors(HostTime t);
+
     std::vector<VirtualActor*> actors_;
     HostTime now_{};
+    HostTime actor_event_ =
+        HostTime::max();  // the earliest of all; asking each on every turn costs more than the drive's model
 };
 
 struct VirtualOptions {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <mutex>
@@ -120,7 +121,7 @@ class BurstGate {
         if (begin.time_since_epoch().count() != never) {
             intervals_.push_back({begin, last_});
             const double idle = static_cast<double>((last_ - begin).count()) * (1 - bursts_.duty) / bursts_.duty;
-            resume_ = last_ + Nanoseconds(static_cast<std::int64_t>(idle + 0.5));
+            resume_ = last_ + Nanoseconds(std::llround(idle));
         }
         begin_.store(never, std::memory_order_relaxed);
         arrived_ = 0;

@@ -111,6 +111,7 @@ class ThreadedRun {
     Result<PhaseOutcome> run() {
         const std::string statistics = block_statistics_path(options_.descriptor);
         std::vector<std::thread> threads;
+        threads.reserve(workload_.workers);
         for (std::uint32_t i = 0; i < workload_.workers; ++i)
             threads.emplace_back([this, i] {
                 work(i);
@@ -126,6 +127,7 @@ class ThreadedRun {
         for (std::thread& thread : threads) thread.join();
 
         std::vector<PhaseOutcome> parts;
+        parts.reserve(results_.size());
         const Error* cause = nullptr;  // of the worker that failed first hand, not of those that then did not begin
         for (const auto& result : results_)
             if (result->error && (cause == nullptr || cause->kind == ErrorKind::interrupted)) cause = &*result->error;

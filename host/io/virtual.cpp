@@ -33,6 +33,7 @@ class VirtualRun {
         worker_options.target_size = options.target_size;
         worker_options.logical_block = options.logical_block;
         worker_options.log = log;
+        workers_.reserve(workload.workers);
         for (std::uint32_t i = 0; i < workload.workers; ++i)
             workers_.push_back(std::make_unique<Worker>(workload, phase_, i, worker_options));
         deadlines_.resize(workload.workers, HostTime::max());
@@ -43,6 +44,7 @@ class VirtualRun {
     Result<PhaseOutcome> run() {
         now_ = loop_.now();
         backend_.begin_phase(workload_, now_);
+        loop_.look_at_actors();
         for (auto& worker : workers_) worker->start(now_);
         for (std::uint32_t i = 0; i < workers_.size(); ++i) turn(i);
         while (unfinished_ > 0) {
@@ -65,6 +67,7 @@ class VirtualRun {
         }
         backend_.end_phase(now_);
         std::vector<PhaseOutcome> parts;
+        parts.reserve(workers_.size());
         for (auto& worker : workers_) parts.push_back(worker->take_outcome());
         PhaseOutcome whole = merge_outcomes(std::move(parts), phase_, workload_);
         whole.engine = options_.aggregate ? "virtual aggregate" : "virtual exact";
@@ -196,21 +199,21 @@ class VirtualRun {
 
 }  // namespace
 
-HostTime VirtualLoop::next_actor_event() const {
-    HostTime earliest = HostTime::max();
+void VirtualLoop::look_at_actors() {
+    actor_event_ = HostTime::max();
     for (const VirtualActor* actor : actors_)
-        if (const HostTime event = actor->next_event(); event < earliest) earliest = event;
-    return earliest;
+        if (const HostTime event = actor->next_event(); event < actor_event_) actor_event_ = event;
 }
 
-void VirtualLoop::run_actors(HostTime t) {
-    if (t > now_) now_ = t;
+void VirtualLoop::run_due_actors(HostTime t) {
     for (VirtualActor* actor : actors_)
         if (actor->next_event() <= t) actor->run(t);
+    look_at_actors();
 }
 
 void VirtualLoop::advance_to(HostTime until, VirtualBackend* backend) {
     Completion none[16];
+    look_at_actors();
     for (;;) {
         HostTime event = next_actor_event();
         if (backend != nullptr) event = std::min(event, backend->next_event());

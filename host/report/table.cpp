@@ -134,6 +134,7 @@ Grid grid_of(const Columns& table, const std::vector<const Column*>& columns, co
 void print_table(Page& page, const analysis::RunResult& result) {
     const Columns table = columns_of(result, page.micro());
     std::vector<const Column*> columns;
+    columns.reserve(table.columns.size());
     for (const Column& column : table.columns) columns.push_back(&column);
     std::string dropped;
     Grid grid = grid_of(table, columns, page);

@@ -12,18 +12,27 @@ PowerTrace::PowerTrace(double idle_watt, double active_watt, double time_constan
       time_constant_ns_(time_constant_ns),
       pulses_(ring_bins),
       activity_(ring_bins) {
-    set_horizon();
+    anchor(HostTime{}, 0, bins_per_nanosecond_);
 }
 
 void PowerTrace::set_horizon() {
     first_ = static_cast<double>(next_);
     horizon_ = static_cast<double>(next_ + ring_bins - 2);
+    // A nanosecond is a quarter of a thousandth of a bin: one more on either side covers the rounding.
+    constexpr double quick = 200e6;  // ns from the anchor: times the scale it stays within 64 bits
+    const double from = std::ceil((first_ - anchor_bin_) / bins_per_nanosecond_) + 1;
+    const double until = std::floor((horizon_ - anchor_bin_) / bins_per_nanosecond_) - 1;
+    quick_from_ns_ = anchor_ns_ + static_cast<std::int64_t>(std::clamp(from, -quick, quick));
+    quick_until_ns_ = anchor_ns_ + static_cast<std::int64_t>(std::clamp(until, -quick, quick));
 }
 
 void PowerTrace::anchor(HostTime t, double bin, double bins_per_nanosecond) {
     anchor_ns_ = t.time_since_epoch().count();
     anchor_bin_ = bin;
     bins_per_nanosecond_ = bins_per_nanosecond;
+    anchor_place_ = to_place(bin);
+    scale_ = std::llround(std::ldexp(bins_per_nanosecond, scale_bits));
+    set_horizon();
     bring_later();
 }
 
@@ -39,7 +48,7 @@ void PowerTrace::bring_later() {
 
 void PowerTrace::add_slowly(std::int64_t begin_ns, std::int64_t end_ns, double watt) {
     // A rectangle that ends beyond the horizon is cut there; the rest waits.
-    last_change_ = std::max(last_change_, at(end_ns));
+    last_change_ = std::max(last_change_, to_place(at(end_ns)));
     if (at(end_ns) >= horizon_) {
         const std::int64_t cut =
             std::max(begin_ns, anchor_ns_ + static_cast<std::int64_t>((horizon_ - 4 - anchor_bin_) / bins_per_nanosecond_));
@@ -49,13 +58,13 @@ void PowerTrace::add_slowly(std::int64_t begin_ns, std::int64_t end_ns, double w
     }
     if (end_ns <= begin_ns) return;
     const double x0 = std::max(at(begin_ns), first_), x1 = std::max(at(end_ns), first_);
-    step(pulses_, x0, units(watt));
-    step(pulses_, x1, -units(watt));
-    last_change_ = std::max(last_change_, x1);
+    step(pulses_, to_place(x0), units(watt));
+    step(pulses_, to_place(x1), -units(watt));
+    last_change_ = std::max(last_change_, to_place(x1));
 }
 
 void PowerTrace::activity(std::int64_t t, bool begins) {
-    const double x = std::clamp(at(t), first_, horizon_ - 2);
+    const std::int64_t x = to_place(std::clamp(at(t), first_, horizon_ - 2));
     step(activity_, x, begins ? full_activity : -full_activity);
     last_change_ = std::max(last_change_, x);
 }

@@ -6,6 +6,7 @@
 // The time axis of the trace is its own: bins since its begin, without the stretches that were leapt over.
 // Thread rule: one thread.
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,10 +34,11 @@ class PowerTrace {
 
     // `watt` (below 500) more in [begin, end); what lies before the next bin to be taken is cut off.
     void add(std::int64_t begin_ns, std::int64_t end_ns, double watt) {
-        const double x0 = at(begin_ns), x1 = at(end_ns);
-        if (x0 < first_ || x1 >= horizon_) return add_slowly(begin_ns, end_ns, watt);
-        step(pulses_, x0, units(watt));
-        step(pulses_, x1, -units(watt));
+        if (begin_ns < quick_from_ns_ || end_ns >= quick_until_ns_) return add_slowly(begin_ns, end_ns, watt);
+        const std::int64_t x0 = place(begin_ns), x1 = place(end_ns);
+        const std::int32_t amount = units(watt);
+        step(pulses_, x0, amount);
+        step(pulses_, x1, -amount);
         if (x1 > last_change_) last_change_ = x1;
     }
     // Activity begins or ends at `t`; calls alternate and go forward.
@@ -52,7 +54,9 @@ class PowerTrace {
     [[nodiscard]] double active_level() const { return level_; }  // 0 .. 1, of active_watt
     void set_active_level(double level) { level_ = level; }
     // Nothing changes any more after `t` by what has been added so far.
-    [[nodiscard]] bool constant_after(HostTime t) const { return last_change_ <= bin_at(t) + 2 && activity_level_ == 0; }
+    [[nodiscard]] bool constant_after(HostTime t) const {
+        return to_bins(last_change_) <= bin_at(t) + 2 && activity_level_ == 0;
+    }
 
   private:
     static constexpr std::int64_t ring_bins = 32768;  // 126 ms
@@ -67,13 +71,21 @@ class PowerTrace {
     [[nodiscard]] double at(std::int64_t ns) const {
         return static_cast<double>(ns - anchor_ns_) * bins_per_nanosecond_ + anchor_bin_;
     }
+    // A place on the trace in units of 2^-22 bin: integers all the way, since this is done twice for every operation. Only for
+    // times within a ring of the anchor; the rest goes by at().
+    static constexpr int place_bits = 22, scale_bits = 44;
+    [[nodiscard]] std::int64_t place(std::int64_t ns) const {
+        return anchor_place_ + ((ns - anchor_ns_) * scale_ >> (scale_bits - place_bits));
+    }
+    [[nodiscard]] static std::int64_t to_place(double bins) { return std::llround(std::ldexp(bins, place_bits)); }
+    [[nodiscard]] static double to_bins(std::int64_t place) { return std::ldexp(static_cast<double>(place), -place_bits); }
     static std::int32_t units(double watt) {
         return static_cast<std::int32_t>(watt * (1.0 / watt_unit) + (watt < 0 ? -0.5 : 0.5));
     }
     // The level changes by `amount` at x: the bin that holds x gets its share, the next one the rest. Exact in sum.
-    static void step(std::vector<std::int32_t>& ring, double x, std::int32_t amount) {
-        const auto bin = static_cast<std::int64_t>(x);
-        const auto rest = static_cast<std::int32_t>(amount * (x - static_cast<double>(bin)));
+    static void step(std::vector<std::int32_t>& ring, std::int64_t x, std::int32_t amount) {
+        const std::int64_t bin = x >> place_bits;
+        const auto rest = static_cast<std::int32_t>(amount * (x & ((std::int64_t{1} << place_bits) - 1)) >> place_bits);
         ring[static_cast<std::size_t>(bin & mask)] += amount - rest;
         ring[static_cast<std::size_t>((bin + 1) & mask)] += rest;
     }
@@ -87,8 +99,10 @@ class PowerTrace {
     std::int32_t pulse_level_ = 0, activity_level_ = 0;
     double level_ = 0;  // of the active floor, at the begin of the next bin
     std::int64_t next_ = 0;
-    double first_ = 0, horizon_ = 0, last_change_ = 0;
-    std::int64_t anchor_ns_ = 0;
+    double first_ = 0, horizon_ = 0;
+    std::int64_t last_change_ = 0;                         // a place
+    std::int64_t quick_from_ns_ = 0, quick_until_ns_ = 0;  // wholly between first_ and horizon_, and near the anchor
+    std::int64_t anchor_ns_ = 0, anchor_place_ = 0, scale_ = 0;
     double anchor_bin_ = 0, bins_per_nanosecond_ = 0.125 / ticks_per_bin;
     std::vector<Later> later_;  // beyond the horizon, a heap by begin
 };
