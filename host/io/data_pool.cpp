@@ -41,7 +41,8 @@ std::uint64_t checksum(const std::byte* sector, const Stamp& stamp) {
 void fill_pool(std::span<std::byte> memory, double compressibility, std::uint64_t seed) {
     assert(compressibility >= 0 && compressibility <= 1);
     Random random(seed);
-    const auto random_bytes = static_cast<std::size_t>(std::llround(static_cast<double>(stamped_sector) * (1 - compressibility)));
+    const auto random_bytes =
+        static_cast<std::size_t>(std::llround(static_cast<double>(stamped_sector) * (1 - compressibility)));
     for (std::size_t at = 0; at < memory.size(); at += stamped_sector) {
         const std::span<std::byte> sector = memory.subspan(at, std::min(stamped_sector, memory.size() - at));
         const std::size_t fill = std::min(random_bytes, sector.size());
