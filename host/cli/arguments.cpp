@@ -22,6 +22,7 @@ Examples:
       what would be done, and how long it takes; nothing is touched
   wattrig list suites
   wattrig report wattrig-runs/quick-2026-01-31-120000
+  wattrig export wattrig-runs/quick-2026-01-31-120000 --format csv --resolution 1ms -o power.csv
 
 Exit codes:
   0  ok
@@ -108,6 +109,21 @@ Arguments parse_arguments(int count, const char* const* values) {
     report_command->add_flag("--json", report.json, "print the result as JSON");
     report_command->add_flag("--quiet", report.quiet, "print nothing");
 
+    ExportArguments exported;
+    std::string resolution, from, to;
+    CLI::App* export_command = app.add_subcommand("export", "write a run in the format of another tool");
+    export_command->add_option("DIR", exported.directory, "run directory")->required();
+    export_command
+        ->add_option("--format", exported.format, "csv, perfetto (power over time), fio (JSON), openmetrics (figures)")
+        ->required()
+        ->check(CLI::IsMember({"csv", "fio", "perfetto", "openmetrics"}));
+    export_command->add_option("-o,--out", exported.out, "new file (default: standard output)");
+    export_command->add_option("--resolution", resolution,
+                               "time of a row such as 1ms, or `samples` for each of 30.72 us (default: samples, or what fits "
+                               "1,048,575 rows; perfetto 50,000)");
+    export_command->add_option("--from", from, "only from this time on, since the first phase, such as 10s");
+    export_command->add_option("--to", to, "only up to this time");
+
     ListArguments list;
     CLI::App* list_command = app.add_subcommand("list", "list rigs, targets, suites or models");
     list_command->add_option("WHAT", list.what, "rigs, targets, suites or models")
@@ -128,6 +144,21 @@ Arguments parse_arguments(int count, const char* const* values) {
             if (!bytes) throw CLI::ValidationError("--size", bytes.error().message);
             run.size = *bytes;
         }
+        const auto time = [](const std::string& text, const char* option) -> std::optional<Nanoseconds> {
+            if (text.empty()) return std::nullopt;
+            auto parsed = suites::parse_time(text, false);
+            if (!parsed) throw CLI::ValidationError(option, parsed.error().message);
+            return *parsed;
+        };
+        exported.every_sample = resolution == "samples";
+        if (!exported.every_sample) exported.resolution = time(resolution, "--resolution");
+        if (exported.resolution && exported.resolution->count() < 30'720)
+            throw CLI::ValidationError(
+                "--resolution", "expected `samples` or at least 30.72us, the time of a sample, came '" + resolution + "'");
+        exported.from = time(from, "--from");
+        exported.to = time(to, "--to");
+        if (exported.to && *exported.to <= exported.from.value_or(Nanoseconds(0)))
+            throw CLI::ValidationError("--to", "expected a time after --from, came '" + to + "'");
     } catch (const CLI::Success& success) {
         // --help and --version; CLI11 prints them.
         app.exit(success, std::cout, std::cerr);
@@ -142,6 +173,7 @@ Arguments parse_arguments(int count, const char* const* values) {
     }
     if (*analyze_command) return analyze;
     if (*report_command) return report;
+    if (*export_command) return exported;
     if (*list_command) return list;
     return doctor;
 }

@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "host/base/clock.hpp"
+
 namespace wattrig::cli {
 
 struct RunArguments {
@@ -33,6 +35,13 @@ struct ReportArguments {
     std::string directory;
     bool json = false, quiet = false;
 };
+struct ExportArguments {
+    std::string directory;
+    std::string format;     // csv, fio, perfetto, openmetrics
+    std::string out = "-";  // a new file; "-" = standard output
+    bool every_sample = false;
+    std::optional<Nanoseconds> resolution, from, to;
+};
 struct ListArguments {
     std::string what;  // rigs, targets, suites, models
     bool json = false;
@@ -45,7 +54,8 @@ struct Ended {
     int exit_code = 0;
 };
 
-using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, ListArguments, DoctorArguments>;
+using Arguments =
+    std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, ExportArguments, ListArguments, DoctorArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli
