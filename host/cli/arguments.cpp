@@ -22,6 +22,7 @@ Examples:
       what would be done, and how long it takes; nothing is touched
   wattrig list suites
   wattrig report wattrig-runs/quick-2026-01-31-120000
+  wattrig compare runs/drive-a runs/drive-b -o comparison
   wattrig export wattrig-runs/quick-2026-01-31-120000 --format csv --resolution 1ms -o power.csv
 
 Exit codes:
@@ -109,6 +110,14 @@ Arguments parse_arguments(int count, const char* const* values) {
     report_command->add_flag("--json", report.json, "print the result as JSON");
     report_command->add_flag("--quiet", report.quiet, "print nothing");
 
+    CompareArguments compared;
+    CLI::App* compare_command = app.add_subcommand("compare", "show runs of one suite side by side");
+    compare_command->add_option("DIR", compared.directories, "run directories, at least two")->required();
+    compare_command->add_option("-o,--out", compared.out, "new folder for compare.html and compare.csv");
+    compare_command->add_flag(
+        "--mixed", compared.mixed,
+        "also runs that are not comparable, such as scaled or simulated beside measured; they are labelled");
+
     ExportArguments exported;
     std::string resolution, from, to;
     CLI::App* export_command = app.add_subcommand("export", "write a run in the format of another tool");
@@ -173,6 +182,7 @@ Arguments parse_arguments(int count, const char* const* values) {
     }
     if (*analyze_command) return analyze;
     if (*report_command) return report;
+    if (*compare_command) return compared;
     if (*export_command) return exported;
     if (*list_command) return list;
     return doctor;

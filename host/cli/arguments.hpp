@@ -35,6 +35,11 @@ struct ReportArguments {
     std::string directory;
     bool json = false, quiet = false;
 };
+struct CompareArguments {
+    std::vector<std::string> directories;
+    std::string out;  // folder for compare.html and compare.csv; empty = neither
+    bool mixed = false;
+};
 struct ExportArguments {
     std::string directory;
     std::string format;     // csv, fio, perfetto, openmetrics
@@ -54,8 +59,8 @@ struct Ended {
     int exit_code = 0;
 };
 
-using Arguments =
-    std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, ExportArguments, ListArguments, DoctorArguments>;
+using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments,
+                               ListArguments, DoctorArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

@@ -21,6 +21,7 @@ int exit_code_of(const Error& error);
 int run(const RunArguments& arguments);
 int analyze(const AnalyzeArguments& arguments);
 int report(const ReportArguments& arguments);
+int compare(const CompareArguments& arguments);
 int export_run(const ExportArguments& arguments);
 int list(const ListArguments& arguments);
 int doctor(const DoctorArguments& arguments);
