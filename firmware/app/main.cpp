@@ -1,0 +1,241 @@
+// The rig: puts meter, capture, USB and storage together. See firmware/README.md for the picture.
+
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "firmware/app/acquisition.hpp"
+#include "firmware/app/eeprom.hpp"
+#include "firmware/app/self_test.hpp"
+#include "firmware/core/meter.hpp"
+#include "firmware/rp2040/adc_capture.hpp"
+#include "firmware/rp2040/board.hpp"
+#include "firmware/rp2040/clocks.hpp"
+#include "firmware/rp2040/gpio.hpp"
+#include "firmware/rp2040/i2c_bus.hpp"
+#include "firmware/rp2040/interrupts.hpp"
+#include "firmware/rp2040/peak_adc.hpp"
+#include "firmware/rp2040/restart.hpp"
+#include "firmware/rp2040/time.hpp"
+#include "firmware/rp2040/usb_device.hpp"
+
+namespace wattrig::firmware {
+namespace {
+
+using rp2040::Interrupt;
+using rp2040::usb_device::Pipe;
+
+constexpr std::uint32_t firmware_version = 0 << 16 | 1 << 8 | 0;
+// A rig whose EEPROM holds no serial number yet. Two of them on one host cannot be told apart.
+constexpr std::string_view serial_unset = "UNSET";
+constexpr std::string_view product = "wattrig power meter";
+constexpr std::string_view product_old_chip = "wattrig power meter (chip before B2: USB)";
+
+// Built once the EEPROM has told who we are; 93 kB, most of it the ring of frames (core/stream.hpp).
+alignas(Meter) std::byte meter_memory[sizeof(Meter)];
+alignas(usb::Control) std::byte control_memory[sizeof(usb::Control)];
+Meter* meter = nullptr;
+usb::FaultRecord fault_record{};
+std::array<char, 16> serial{};
+
+// The longest reply: read_storage with 256 bytes, 16 + 8 + 32 + 256 + 4 = 316. take_reply asks for room for any frame.
+alignas(8) std::array<std::uint8_t, (protocol::maximum_frame_bytes + 7) / 8 * 8> reply;
+const std::uint8_t* samples_under_way = nullptr;
+bool boot_loader_wanted = false;
+
+// ------------------------------------------------------------------------------------------------------------------ port
+// Kept out are the meter and USB, which are all that share data with the main loop; level 0 goes on capturing whatever happens.
+std::uint32_t masked_at = 0;
+std::uint32_t longest_masked = 0;  // ticks
+std::uint32_t systick_ticks() { return (rp2040::systick + 0x08).read(); }
+constexpr std::uint32_t systick_period = 25'000;  // 200 us: the main loop wakes at least that often
+
+std::uint32_t mask_interrupts(void*) {
+    rp2040::interrupts::disable(Interrupt::meter);
+    rp2040::interrupts::disable(Interrupt::usb);
+    masked_at = systick_ticks();
+    return 0;
+}
+void restore_interrupts(void*, std::uint32_t) {
+    std::uint32_t ticks = masked_at - systick_ticks();
+    if (ticks > systick_period) ticks += systick_period;  // it counts down and began anew in between
+    if (ticks > longest_masked) longest_masked = ticks;
+    rp2040::interrupts::enable(Interrupt::meter);
+    rp2040::interrupts::enable(Interrupt::usb);
+}
+
+void pump();
+
+protocol::Status set_drive_power(void*, bool on) {
+    rp2040::restart::keep_drive_power(on);
+    rp2040::gpio::put(rp2040::pin::drive_power, on);
+    return protocol::Status::ok;
+}
+
+Port make_port() {
+    Port port;
+    port.mask_interrupts = mask_interrupts;
+    port.restore_interrupts = restore_interrupts;
+    port.longest_masked_ticks = [](void*) { return longest_masked; };
+    port.self_test = [](void*, protocol::SelfTestReport& report) { return run_self_test(report, pump); };
+    port.set_drive_power = set_drive_power;
+    port.set_sync_out = [](void*, bool level) {
+        rp2040::gpio::put(rp2040::pin::sync_out, level);
+        return protocol::Status::ok;
+    };
+    port.enter_bootloader = [](void*) {
+        boot_loader_wanted = true;
+        return protocol::Status::ok;
+    };
+    port.storage_read = [](void*, std::uint32_t address, std::span<std::uint8_t> bytes) {
+        return eeprom::read(address, bytes);
+    };
+    port.storage_write = [](void*, std::uint32_t address, std::span<const std::uint8_t> bytes) {
+        return eeprom::write(address, bytes);
+    };
+    port.storage_ready = [](void*) { return eeprom::ready(); };
+    return port;
+}
+
+// ------------------------------------------------------------------------------------------------------------- main loop
+// What goes on even while a command waits for the EEPROM: samples to USB, watchdog.
+void pump() {
+    rp2040::restart::feed_watchdog();
+    if (meter == nullptr) return;
+    rp2040::usb_device::poll();
+    if (!rp2040::usb_device::idle(Pipe::samples)) return;
+    std::span<const std::uint8_t> frame = meter->front_frame();
+    if (samples_under_way != nullptr) {
+        // Unless start_stream dropped it while it was being sent.
+        if (frame.data() == samples_under_way) {
+            meter->pop_frame();
+            frame = meter->front_frame();
+        }
+        samples_under_way = nullptr;
+    }
+    if (frame.empty()) return;
+    samples_under_way = frame.data();
+    rp2040::usb_device::send(Pipe::samples, frame);
+}
+
+void take_commands() {
+    const rp2040::usb_device::Command command = rp2040::usb_device::command();
+    if (command.bytes.empty()) return;
+    meter->on_command(command.timer_us, command.bytes);
+    rp2040::usb_device::release_command();
+    // A new stream: nothing more of the old one's last frame.
+    if (samples_under_way != nullptr && meter->front_frame().data() != samples_under_way) {
+        rp2040::usb_device::cancel(Pipe::samples);
+    }
+}
+
+void send_replies() {
+    if (!meter->reply_pending() || !rp2040::usb_device::idle(Pipe::replies)) return;
+    // The stamp of a sync reply is taken in take_reply: not when the packet would have to wait for the next frame.
+    if (!rp2040::usb_device::may_send_now()) return;
+    const std::size_t size = meter->take_reply(rp2040::timer_us(), reply);
+    if (size != 0) rp2040::usb_device::send(Pipe::replies, std::span(reply).first(size));
+}
+
+bool something_to_do() {
+    return !rp2040::usb_device::command().bytes.empty() ||
+           (rp2040::usb_device::idle(Pipe::samples) && (samples_under_way != nullptr));
+}
+
+void leave_for_boot_loader() {
+    if (!boot_loader_wanted || meter->reply_pending() || !rp2040::usb_device::idle(Pipe::replies)) return;
+    rp2040::wait_us(10'000);  // the host fetches the last packet's handshake
+    rp2040::usb_device::stop();
+    rp2040::restart::enter_boot_loader();
+}
+
+protocol::Info make_info(std::uint32_t boot_id) {
+    protocol::Info info{};
+    info.board_id = rp2040::board_id;
+    info.firmware_version = firmware_version;
+    info.boot_id = boot_id;
+    info.shunt_micro_ohm = rp2040::shunt_micro_ohm;
+    info.rails = 1;
+    info.has_peak_path = 1;
+    info.has_slow_path = 1;
+    info.has_power_switch = 1;
+    info.reset_cause = static_cast<std::uint8_t>(fault_record.cause);
+    info.serial = serial;
+    return info;
+}
+
+void start_pins() {
+    rp2040::restart::keep_drive_power(rp2040::restart::drive_power());
+    rp2040::gpio::use_output(rp2040::pin::drive_power, rp2040::restart::drive_power());
+    rp2040::gpio::use_output(rp2040::pin::sync_out, false);
+    rp2040::gpio::use_output(rp2040::pin::led, true);
+    for (std::uint32_t tap = rp2040::pin::clkreq; tap <= rp2040::pin::trigger_in; ++tap) rp2040::gpio::use_input(tap);
+}
+
+[[noreturn]] void run() {
+    fault_record = rp2040::restart::take_record();
+    rp2040::start_clocks();
+    rp2040::restart::start_watchdog();
+    start_pins();
+    rp2040::interrupts::set_priorities();
+    (rp2040::systick + 0x04).write(systick_period - 1);
+    (rp2040::systick + 0x00).write(7);  // the processor's clock, with interrupt: it wakes the main loop
+
+    // The meter needs its number before it exists, the bus of the EEPROM is shared with the slow path of the meter.
+    const std::int16_t chip_temperature = rp2040::peak_adc::chip_temperature();
+    acquisition::start_bus();
+    eeprom::start(pump);
+    if (!eeprom::stored_serial(serial)) std::copy(serial_unset.begin(), serial_unset.end(), serial.begin());
+    std::uint32_t boot_id = 0;
+    if (!eeprom::count_boot(boot_id)) boot_id = 1u << 31 | rp2040::restart::next_start_number();
+
+    MeterConfig config{};
+    config.info = make_info(boot_id);
+    config.low_voltage_code = rp2040::low_voltage_code;
+    config.peak_zero_reading = rp2040::peak_zero_reading;
+    meter = new (meter_memory) Meter(config, make_port());
+    meter->set_board_temperature(chip_temperature);
+    (void)acquisition::start(*meter);
+
+    const std::string_view name = rp2040::usb_device::chip_is_old() ? product_old_chip : product;
+    auto& control =
+        *new (control_memory) usb::Control(name, std::span(serial.data(), strnlen(serial.data(), serial.size())), fault_record);
+    rp2040::usb_device::start(
+        control, [](std::uint64_t timer_us, std::uint32_t frame_number) { meter->on_frame_start(timer_us, frame_number); });
+
+    for (;;) {
+        pump();
+        take_commands();
+        const std::uint64_t now = rp2040::timer_us();
+        meter->poll(now);
+        acquisition::poll(now);
+        send_replies();
+        leave_for_boot_loader();
+        rp2040::interrupts::sleep_unless(something_to_do);
+    }
+}
+
+}  // namespace
+}  // namespace wattrig::firmware
+
+namespace wattrig::rp2040 {
+
+extern "C" void systick_handler() {}
+
+extern "C" void gpio_handler() {
+    if (gpio::edge_seen(pin::adc_drdy)) {
+        gpio::acknowledge_edge(pin::adc_drdy);
+        adc_capture::on_edge();
+    }
+    if (gpio::edge_seen(pin::slow_alert)) {
+        gpio::acknowledge_edge(pin::slow_alert);
+        firmware::acquisition::on_alert();
+    }
+}
+
+extern "C" void meter_handler() { firmware::acquisition::feed(); }
+
+}  // namespace wattrig::rp2040
+
+int main() { wattrig::firmware::run(); }
