@@ -61,6 +61,14 @@ ads131m04::BringUp bring_up_adc() {
     return result;
 }
 
+// Samples since the last discontinuity. A block begins at each, so every 75th from there ends one.
+std::uint32_t samples_in_row = 0;
+bool was_streaming = false;
+// Readings are handed over with each fifth sample: the calls cost as much as the readings do, and a block is a whole number of
+// them, so its readings are still exactly those of its time.
+constexpr std::uint32_t samples_per_peak_call = 5;
+static_assert(protocol::samples_per_block % samples_per_peak_call == 0);
+
 // The readings up to this capture's DRDY, in order, before its sample.
 void feed_peak(const Capture& capture) {
     constexpr std::uint32_t size = rp2040::peak_adc::ring_readings;
@@ -104,11 +112,23 @@ void collect_sample(const AdcSample& sample) {
     collect_left.store(left - 1, std::memory_order_release);
 }
 
-void feed_capture(const Capture& capture) {
+void feed_broken(const Capture& capture) {
+    samples_in_row = 0;
     feed_peak(capture);
-    if (capture.discarded) return the_meter->on_adc_resynchronised();
+}
+
+void feed_capture(const Capture& capture) {
+    if (the_meter->streaming() != was_streaming) {
+        was_streaming = !was_streaming;
+        samples_in_row = 0;
+    }
+    if (capture.discarded) {
+        feed_broken(capture);
+        return the_meter->on_adc_resynchronised();
+    }
     const std::uint8_t* const frame = capture.frame.data();
     if (!ads131m04::crc_fits(frame)) {
+        feed_broken(capture);
         the_meter->on_adc_crc_error(capture.timer_us);
         if (collect_left.load(std::memory_order_relaxed) != 0) ++collected_statistics.crc_errors;
         if (++crc_errors_in_a_row >= crc_errors_to_restart) restart_wanted.store(1, std::memory_order_relaxed);
@@ -117,14 +137,20 @@ void feed_capture(const Capture& capture) {
     crc_errors_in_a_row = 0;
     const std::uint16_t status = ads131m04::answer(frame);
     if (!ads131m04::configured(status)) {
+        feed_broken(capture);
         restart_wanted.store(1, std::memory_order_relaxed);
         return the_meter->on_adc_resynchronised();
     }
     if (!ads131m04::fresh(status)) {
+        feed_broken(capture);
         rp2040::adc_capture::request_resynchronisation();
         return;  // an old conversion once more: its index stays empty
     }
-    const AdcSample sample = ads131m04::decode(frame, capture.sideband);
+    if (++samples_in_row == samples_per_peak_call) {
+        samples_in_row = 0;
+        feed_peak(capture);
+    }
+    const AdcSample sample = ads131m04::decode<rp2040::rails>(frame, capture.sideband);
     the_meter->on_adc_sample(capture.timer_us, sample);
     collect_sample(sample);
 }
@@ -238,7 +264,7 @@ bool configure_slow_path() {
 // without power has forgotten its settings.
 void poll_slow(std::uint32_t now) {
     constexpr std::uint32_t stale_us = 50'000;
-    if (now - conversion_at_us.load(std::memory_order_relaxed) < stale_us) return;
+    if (rp2040::elapsed_us(now, conversion_at_us.load(std::memory_order_relaxed)) < stale_us) return;
     if (now - slow_configured_at_us < retry_us) return;
     slow_configured_at_us = now;
     slow_configured = configure_slow_path();
@@ -273,9 +299,9 @@ void poll(std::uint64_t timer_us) {
     rp2040::i2c_bus::poll();
     poll_slow(now);
     if (rp2040::peak_adc::overflowed()) peak_overflow.store(1, std::memory_order_relaxed);
-    const bool silent = rp2040::timer_low_us() - rp2040::adc_capture::last_edge_us() > silence_us;
+    const bool silent = rp2040::elapsed_us(now, rp2040::adc_capture::last_edge_us()) > silence_us;
     const bool wanted = restart_wanted.load(std::memory_order_relaxed) != 0 || silent || !running;
-    if (wanted && now - tried_at_us > retry_us) (void)bring_up_adc();
+    if (wanted && rp2040::elapsed_us(now, tried_at_us) > retry_us) (void)bring_up_adc();
 }
 
 void feed() {
@@ -296,7 +322,7 @@ void on_alert() {
 bool adc_running() { return running; }
 bool slow_path_running() {
     return conversions.load(std::memory_order_relaxed) != 0 &&
-           rp2040::timer_low_us() - conversion_at_us.load(std::memory_order_relaxed) < 100'000;
+           rp2040::elapsed_us(rp2040::timer_low_us(), conversion_at_us.load(std::memory_order_relaxed)) < 100'000;
 }
 std::int16_t shunt_temperature() { return static_cast<std::int16_t>(conversion_temperature.load(std::memory_order_relaxed)); }
 std::int32_t slow_code() { return conversion_code.load(std::memory_order_relaxed); }

@@ -65,7 +65,7 @@ void restore_interrupts(void*, std::uint32_t) {
     rp2040::interrupts::enable(Interrupt::usb);
 }
 
-void pump();
+void while_waiting();
 
 protocol::Status set_drive_power(void*, bool on) {
     rp2040::restart::keep_drive_power(on);
@@ -78,7 +78,7 @@ Port make_port() {
     port.mask_interrupts = mask_interrupts;
     port.restore_interrupts = restore_interrupts;
     port.longest_masked_ticks = [](void*) { return longest_masked; };
-    port.self_test = [](void*, protocol::SelfTestReport& report) { return run_self_test(report, pump); };
+    port.self_test = [](void*, protocol::SelfTestReport& report) { return run_self_test(report, while_waiting); };
     port.set_drive_power = set_drive_power;
     port.set_sync_out = [](void*, bool level) {
         rp2040::gpio::put(rp2040::pin::sync_out, level);
@@ -99,12 +99,11 @@ Port make_port() {
 }
 
 // ------------------------------------------------------------------------------------------------------------- main loop
-// What goes on even while a command waits for the EEPROM: samples to USB, watchdog.
+constexpr std::uint32_t poll_interval_us = 250;
+
+// Frames to USB.
 void pump() {
-    rp2040::restart::feed_watchdog();
-    if (meter == nullptr) return;
-    rp2040::usb_device::poll();
-    if (!rp2040::usb_device::idle(Pipe::samples)) return;
+    if (meter == nullptr || !rp2040::usb_device::idle(Pipe::samples)) return;
     std::span<const std::uint8_t> frame = meter->front_frame();
     if (samples_under_way != nullptr) {
         // Unless start_stream dropped it while it was being sent.
@@ -117,6 +116,13 @@ void pump() {
     if (frame.empty()) return;
     samples_under_way = frame.data();
     rp2040::usb_device::send(Pipe::samples, frame);
+}
+
+// What goes on even while a command waits for the EEPROM or the self-test for its samples.
+void while_waiting() {
+    rp2040::restart::feed_watchdog();
+    rp2040::usb_device::poll();
+    pump();
 }
 
 void take_commands() {
@@ -138,9 +144,9 @@ void send_replies() {
     if (size != 0) rp2040::usb_device::send(Pipe::replies, std::span(reply).first(size));
 }
 
+std::atomic<std::uint32_t> tick{0};  // set by SysTick
 bool something_to_do() {
-    return !rp2040::usb_device::command().bytes.empty() ||
-           (rp2040::usb_device::idle(Pipe::samples) && (samples_under_way != nullptr));
+    return tick.load(std::memory_order_relaxed) != 0 || rp2040::usb_device::event_seen() || meter->reply_pending();
 }
 
 void leave_for_boot_loader() {
@@ -156,7 +162,7 @@ protocol::Info make_info(std::uint32_t boot_id) {
     info.firmware_version = firmware_version;
     info.boot_id = boot_id;
     info.shunt_micro_ohm = rp2040::shunt_micro_ohm;
-    info.rails = 1;
+    info.rails = rp2040::rails;
     info.has_peak_path = 1;
     info.has_slow_path = 1;
     info.has_power_switch = 1;
@@ -180,12 +186,13 @@ void start_pins() {
     start_pins();
     rp2040::interrupts::set_priorities();
     (rp2040::systick + 0x04).write(systick_period - 1);
+    (rp2040::systick + 0x08).write(0);
     (rp2040::systick + 0x00).write(7);  // the processor's clock, with interrupt: it wakes the main loop
 
     // The meter needs its number before it exists, the bus of the EEPROM is shared with the slow path of the meter.
     const std::int16_t chip_temperature = rp2040::peak_adc::chip_temperature();
     acquisition::start_bus();
-    eeprom::start(pump);
+    eeprom::start(while_waiting);
     if (!eeprom::stored_serial(serial)) std::copy(serial_unset.begin(), serial_unset.end(), serial.begin());
     std::uint32_t boot_id = 0;
     if (!eeprom::count_boot(boot_id)) boot_id = 1u << 31 | rp2040::restart::next_start_number();
@@ -204,15 +211,24 @@ void start_pins() {
     rp2040::usb_device::start(
         control, [](std::uint64_t timer_us, std::uint32_t frame_number) { meter->on_frame_start(timer_us, frame_number); });
 
+    std::uint64_t polled_at = 0;
     for (;;) {
+        tick.store(0, std::memory_order_relaxed);
+        rp2040::usb_device::clear_event();
         pump();
         take_commands();
-        const std::uint64_t now = rp2040::timer_us();
-        meter->poll(now);
-        acquisition::poll(now);
         send_replies();
-        leave_for_boot_loader();
-        rp2040::interrupts::sleep_unless(something_to_do);
+        const std::uint64_t now = rp2040::timer_us();
+        if (now - polled_at >= poll_interval_us) {
+            polled_at = now;
+            rp2040::restart::feed_watchdog();
+            rp2040::usb_device::poll();
+            meter->poll(now);
+            acquisition::poll(now);
+            leave_for_boot_loader();
+        }
+        // Three interrupts a sample wake the processor, and none of them concerns this loop.
+        while (!something_to_do()) rp2040::interrupts::sleep_unless(something_to_do);
     }
 }
 
@@ -221,7 +237,7 @@ void start_pins() {
 
 namespace wattrig::rp2040 {
 
-extern "C" void systick_handler() {}
+extern "C" void systick_handler() { firmware::tick.store(1, std::memory_order_relaxed); }
 
 extern "C" void gpio_handler() {
     if (gpio::edge_seen(pin::adc_drdy)) {

@@ -30,10 +30,18 @@ using Frame = std::array<std::uint8_t, frame_bytes>;
     const std::uint32_t bits = std::uint32_t{word[0]} << 24 | std::uint32_t{word[1]} << 16 | std::uint32_t{word[2]} << 8;
     return static_cast<std::int32_t>(bits) >> 8;
 }
-// Channels 0 and 2 are voltages, 1 and 3 the currents of the same rails.
-[[nodiscard]] inline AdcSample decode(const std::uint8_t* frame, std::uint8_t sideband) {
-    const std::uint8_t* const data = frame + word_bytes;
-    return {{code(data), code(data + 2 * word_bytes)}, {code(data + word_bytes), code(data + 3 * word_bytes)}, sideband};
+// Channels 0 and 2 are voltages, 1 and 3 the currents of the same rails. What the rig has no rail for is left 0.
+template <std::uint32_t rails>
+[[nodiscard]] AdcSample decode(const std::uint8_t* frame, std::uint8_t sideband) {
+    AdcSample sample;
+    static_assert(rails == 1 || rails == protocol::maximum_rails);
+    if constexpr (rails == 1) sample.v[1] = sample.i[1] = 0;
+    for (std::uint32_t rail = 0; rail < rails; ++rail) {
+        sample.v[rail] = code(frame + (1 + 2 * rail) * word_bytes);
+        sample.i[rail] = code(frame + (2 + 2 * rail) * word_bytes);
+    }
+    sample.sideband = sideband;
+    return sample;
 }
 
 // STATUS, the answer to NULL: what a frame of a running stream must show, and what may differ.

@@ -99,11 +99,7 @@ void start(std::uint32_t discard) {
 
 void stop() {
     gpio::disable_edge(pin::adc_drdy);
-    // A frame is 10 us; if the DMA hangs, so be it: bring-up begins from a clean state.
-    wait_us(30);
-    dma_channel::abort_many.write(1u << dma_channel::spi_receive | 1u << dma_channel::spi_send);
-    while ((dma_channel::abort_many.read() & (1u << dma_channel::spi_receive | 1u << dma_channel::spi_send)) != 0) {
-    }
+    wait_us(30);  // two frames are 20 us, and SPI as the master always ends them
     spi_dma.write(0);
     gpio::set(pin::adc_cs);
 }

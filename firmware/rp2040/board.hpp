@@ -32,6 +32,7 @@ inline constexpr std::uint32_t peak_input = 26;  // ADC0: the shunt amplifier
 namespace wattrig::rp2040 {
 
 inline constexpr std::uint32_t board_id = 1;  // m2-interposer A
+inline constexpr std::uint32_t rails = 1;
 inline constexpr std::uint32_t shunt_micro_ohm = 10'000;
 // Voltage channel: 4.02k over 2.00k, so 3.135 V at the drive is 1.0415 V at the ADC, whose full scale is 1.2 V = 2^23 codes.
 inline constexpr std::int32_t low_voltage_code = static_cast<std::int32_t>(3.135 * 2000 / 6020 / 1.2 * 8'388'608);

@@ -20,8 +20,7 @@ MUST_BE_IN_SRAM = [
     r"wattrig::rp2040::\(anonymous namespace\)::vectors", r"usb_handler", r"usb_kick_handler", r"dma0_handler", r"gpio_handler",
     r"i2c_handler", r"i2c_kick_handler", r"meter_handler", r"systick_handler", r"fault_handler", r"unexpected_handler",
     r"restart_after_fault", r"wattrig::protocol::crc32c_table", r".*::crc16_table",
-    r"wattrig::firmware::BlockBuilder::finish\(.*", r"wattrig::firmware::Stream::on_adc_sample\(.*",
-    r"wattrig::firmware::PeakWindow::add\(.*", r"wattrig::rp2040::restart::enter_boot_loader\(\)", r"memcpy", r"__aeabi_lmul",
+    r"wattrig::firmware::Stream::finish_block\(.*", r"memcpy", r"__aeabi_lmul",
 ]
 MAY_BE_IN_FLASH = {"reset_handler", "wattrig::rp2040::(anonymous namespace)::start_vectors"}
 FORBIDDEN = re.compile(r"^(malloc|free|operator new.*|operator delete.*|__cxa_.*|_Unwind.*|__aeabi_u?ldivmod|__aeabi_[fd].*|"

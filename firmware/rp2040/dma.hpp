@@ -22,7 +22,6 @@ constexpr Register control(std::uint32_t channel) { return dma + (channel * 0x40
 inline constexpr Register interrupt_enable0 = dma + 0x404;
 inline constexpr Register interrupt_status0 = dma + 0x40c;
 inline constexpr Register start_many = dma + 0x430;
-inline constexpr Register abort_many = dma + 0x444;
 
 inline constexpr std::uint32_t enable = 1u << 0;
 inline constexpr std::uint32_t high_priority = 1u << 1;

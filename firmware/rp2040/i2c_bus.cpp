@@ -182,7 +182,7 @@ void submit(Party party, Transfer& transfer) {
 
 bool poll() {
     if (running.load(std::memory_order_relaxed) == nullptr) return false;
-    if (timer_low_us() - begun_at_us.load(std::memory_order_relaxed) < longest_us) return false;
+    if (elapsed_us(timer_low_us(), begun_at_us.load(std::memory_order_relaxed)) < longest_us) return false;
     interrupts::disable(Interrupt::i2c);
     interrupts::disable(Interrupt::i2c_kick);
     const bool hangs = running.load(std::memory_order_relaxed) != nullptr;

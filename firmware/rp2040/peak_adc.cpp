@@ -58,9 +58,11 @@ void start() {
     }
     adc_divider.write((cycles_per_reading - 1) << 8);
     adc_fifo_control.write(fifo_enable | fifo_dma | fifo_threshold_1 | fifo_over);
-    arm(dma_channel::peak_first, dma_channel::peak_second);
-    arm(dma_channel::peak_second, dma_channel::peak_first);
-    dma_channel::start_many.write(1u << dma_channel::peak_first);
+    if ((dma_channel::control(dma_channel::peak_first).read() & dma_channel::enable) == 0) {
+        arm(dma_channel::peak_first, dma_channel::peak_second);
+        arm(dma_channel::peak_second, dma_channel::peak_first);
+        dma_channel::start_many.write(1u << dma_channel::peak_first);
+    }
     adc_control.write(control_enable | channel_shunt << 12 | control_start_many);
 }
 
@@ -68,13 +70,7 @@ void stop() {
     adc_control.write(control_enable);
     while ((adc_control.read() & control_ready) == 0) {
     }
-    // Without the chain first: an aborted channel would start the other one.
-    for (const std::uint32_t channel : {dma_channel::peak_first, dma_channel::peak_second}) {
-        dma_channel::control(channel).write(dma_channel::chain_to(channel));
-    }
-    dma_channel::abort_many.write(1u << dma_channel::peak_first | 1u << dma_channel::peak_second);
-    while ((dma_channel::abort_many.read() & (1u << dma_channel::peak_first | 1u << dma_channel::peak_second)) != 0) {
-    }
+    wait_us(1);  // the DMA takes what is left in the FIFO; it stays armed and goes on where it stopped
     adc_fifo_control.write(0);
 }
 

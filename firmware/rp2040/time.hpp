@@ -22,6 +22,12 @@ namespace wattrig::rp2040 {
 // For short differences.
 [[nodiscard]] inline std::uint32_t timer_low_us() { return (timer + 0x28).read(); }
 
+// Since a stamp that an interrupt may renew at any moment: 0 when it is newer than now, not 71 minutes.
+[[nodiscard]] inline std::uint32_t elapsed_us(std::uint32_t now, std::uint32_t stamp) {
+    const auto difference = static_cast<std::int32_t>(now - stamp);
+    return difference < 0 ? 0 : static_cast<std::uint32_t>(difference);
+}
+
 inline void wait_us(std::uint32_t duration) {
     const std::uint32_t begin = timer_low_us();
     while (timer_low_us() - begin <= duration) {

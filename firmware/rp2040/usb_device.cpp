@@ -64,6 +64,7 @@ struct {
 
 std::uint32_t frames = 0;                   // starts of frame since boot, interrupt only
 std::atomic<std::uint32_t> frame_at_us{0};  // TIMER's low word at the latest one
+std::atomic<std::uint32_t> event{0};
 std::atomic<std::uint32_t> is_configured{0};
 std::atomic<std::uint32_t> is_suspended{0};
 
@@ -233,6 +234,7 @@ void on_in_sent(InPipe& pipe) {
         pipe.sent = 0;
         pipe.cancelled.store(0, std::memory_order_relaxed);
         pipe.bytes.store(nullptr, std::memory_order_release);
+        event.store(1, std::memory_order_relaxed);
         return;
     }
     arm_in(pipe);
@@ -255,6 +257,7 @@ void on_out_received(std::uint64_t now) {
     if (ended && out.received != 0) {
         out.timer_us = now;
         out.ready.store(1, std::memory_order_release);
+        event.store(1, std::memory_order_relaxed);
     } else {
         arm_out();
     }
@@ -296,11 +299,13 @@ std::uint32_t replies_at_arming = 0;
 // Samples may be left lying by a program that is stopped; they count as stuck only when the same host keeps fetching replies.
 bool stuck(std::uint32_t now) {
     if (!configured() || is_suspended.load(std::memory_order_relaxed) != 0) return false;
-    if (now - frame_at_us.load(std::memory_order_relaxed) > 10'000) return false;  // nobody drives the bus
+    if (elapsed_us(now, frame_at_us.load(std::memory_order_relaxed)) > 10'000) return false;  // nobody drives the bus
     const auto armed_for = [now](const InPipe& pipe) {
-        return pipe.armed_now.load(std::memory_order_relaxed) == 0 ? 0 : now - pipe.armed_at_us.load(std::memory_order_relaxed);
+        return pipe.armed_now.load(std::memory_order_relaxed) == 0
+                   ? 0
+                   : elapsed_us(now, pipe.armed_at_us.load(std::memory_order_relaxed));
     };
-    if (const std::uint32_t duration = armed_for(pipes[1]); duration > stuck_us && duration < 1u << 31) return true;
+    if (const std::uint32_t duration = armed_for(pipes[1]); duration > stuck_us) return true;
     const std::uint32_t armed_at = pipes[0].armed_at_us.load(std::memory_order_relaxed);
     const std::uint32_t replies = pipes[1].completed.load(std::memory_order_relaxed);
     if (armed_at != samples_armed_at_us) {
@@ -308,7 +313,7 @@ bool stuck(std::uint32_t now) {
         replies_at_arming = replies;
     }
     const std::uint32_t duration = armed_for(pipes[0]);
-    return duration > stuck_us && duration < 1u << 31 && replies - replies_at_arming >= replies_of_a_live_host;
+    return duration > stuck_us && replies - replies_at_arming >= replies_of_a_live_host;
 }
 
 }  // namespace
@@ -414,6 +419,8 @@ void release_command() {
     interrupts::pend(Interrupt::usb_kick);
 }
 
+bool event_seen() { return event.load(std::memory_order_relaxed) != 0; }
+void clear_event() { event.store(0, std::memory_order_relaxed); }
 bool configured() { return is_configured.load(std::memory_order_relaxed) != 0; }
 std::uint32_t block_resets() { return resets_of_block; }
 bool chip_is_old() { return sysinfo_chip_id.read() >> 28 < 2; }
