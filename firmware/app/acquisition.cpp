@@ -27,6 +27,8 @@ constexpr std::uint32_t crc_errors_to_restart = 8;
 // Without DRDY for this long the ADC is taken as dead; between two attempts at least this long.
 constexpr std::uint32_t silence_us = 5'000;
 constexpr std::uint32_t retry_us = 100'000;
+// An ADC that answers, but was reset or garbles its frames, is worth a quicker try.
+constexpr std::uint32_t restart_us = 10'000;
 
 std::atomic<std::uint32_t> restart_wanted{0};  // set at the meter's level
 bool running = false;
@@ -300,8 +302,9 @@ void poll(std::uint64_t timer_us) {
     poll_slow(now);
     if (rp2040::peak_adc::overflowed()) peak_overflow.store(1, std::memory_order_relaxed);
     const bool silent = rp2040::elapsed_us(now, rp2040::adc_capture::last_edge_us()) > silence_us;
-    const bool wanted = restart_wanted.load(std::memory_order_relaxed) != 0 || silent || !running;
-    if (wanted && rp2040::elapsed_us(now, tried_at_us) > retry_us) (void)bring_up_adc();
+    const std::uint32_t since_try = rp2040::elapsed_us(now, tried_at_us);
+    const bool garbled = restart_wanted.load(std::memory_order_relaxed) != 0;
+    if ((garbled && since_try > restart_us) || ((silent || !running) && since_try > retry_us)) (void)bring_up_adc();
 }
 
 void feed() {
