@@ -228,7 +228,8 @@ void start_pins() {
             leave_for_boot_loader();
         }
         // Three interrupts a sample wake the processor, and none of them concerns this loop.
-        while (!something_to_do()) rp2040::interrupts::sleep_unless(something_to_do);
+        while (!rp2040::interrupts::sleep_unless(something_to_do)) {
+        }
     }
 }
 

@@ -40,13 +40,12 @@ constexpr std::array<std::uint8_t, frame_bytes> null_command{};  // zeros: comma
 constexpr std::uint32_t longest_period_us = 46;
 
 // Level 0 alone, or the main loop while stopped.
-std::uint64_t last_edge = 0;
 std::uint32_t frames_to_come = 0;  // 0: no read is under way
 bool single_read = false;
 bool room = false;
 std::uint32_t discard_left = 0;
-std::atomic<std::uint32_t> gap;  // fetch two at the next edge; set by any level
-std::atomic<std::uint32_t> last_edge_low;
+std::atomic<std::uint32_t> gap;        // fetch two at the next edge; set by any level
+std::atomic<std::uint32_t> last_edge;  // TIMER's low word
 std::atomic<std::uint32_t> longest_read;
 std::atomic<std::uint32_t> missed;
 
@@ -90,8 +89,7 @@ void start(std::uint32_t discard) {
     spi_dma.write(3);
     discard_left = discard;
     gap.store(1, std::memory_order_relaxed);
-    last_edge = timer_us();
-    last_edge_low.store(static_cast<std::uint32_t>(last_edge), std::memory_order_relaxed);
+    last_edge.store(timer_low_us(), std::memory_order_relaxed);
     frames_to_come = 0;
     dma_channel::interrupt_status0.write(1u << dma_channel::spi_receive);
     gpio::enable_edge(pin::adc_drdy);
@@ -124,7 +122,7 @@ const Capture* front() {
 }
 void pop() { tail.store(tail.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 void request_resynchronisation() { gap.store(1, std::memory_order_relaxed); }
-std::uint32_t last_edge_us() { return last_edge_low.load(std::memory_order_relaxed); }
+std::uint32_t last_edge_us() { return last_edge.load(std::memory_order_relaxed); }
 std::uint32_t longest_read_us() { return longest_read.load(std::memory_order_relaxed); }
 std::uint32_t missed_edges() { return missed.load(std::memory_order_relaxed); }
 
@@ -146,10 +144,11 @@ void on_edge() {
     constexpr std::uint32_t own = 1u << pin::sync_out | 1u << pin::drive_power;
     capture.sideband = static_cast<std::uint8_t>(((gpio::inputs() & ~own) | (gpio::outputs() & own)) >> pin::clkreq);
 
-    const bool two = gap.load(std::memory_order_relaxed) != 0 || now - last_edge > longest_period_us;
+    const auto now_low = static_cast<std::uint32_t>(now);
+    const bool two =
+        gap.load(std::memory_order_relaxed) != 0 || now_low - last_edge.load(std::memory_order_relaxed) > longest_period_us;
     if (two) gap.store(0, std::memory_order_relaxed);
-    last_edge = now;
-    last_edge_low.store(static_cast<std::uint32_t>(now), std::memory_order_relaxed);
+    last_edge.store(now_low, std::memory_order_relaxed);
     single_read = !two;
     frames_to_come = two ? 2 : 1;
     capture.discarded = two || discard_left != 0;
@@ -163,7 +162,7 @@ extern "C" void dma0_handler() {
     if (frames_to_come == 0) return;  // of a transfer that stop() ended
     if (--frames_to_come != 0) return begin_read(slot_in_work());
     if (single_read) {
-        const std::uint32_t took = timer_low_us() - static_cast<std::uint32_t>(last_edge);
+        const std::uint32_t took = timer_low_us() - last_edge.load(std::memory_order_relaxed);
         if (took > longest_read.load(std::memory_order_relaxed)) longest_read.store(took, std::memory_order_relaxed);
     }
     if (!room) return;

@@ -52,12 +52,15 @@ inline void set_priorities() {
     set_priority(Interrupt::i2c_kick, 3);
 }
 
-// Sleeps until an interrupt is pending, unless `ready` has come true; what made it true cannot slip in between.
+// Sleeps until an interrupt is pending, unless `ready` is true; returns which of the two. What makes it true cannot slip in
+// between. Interrupts are off for some 20 cycles; those that come run on return.
 template <class Ready>
-void sleep_unless(Ready ready) {
+[[nodiscard]] bool sleep_unless(Ready ready) {
     asm volatile("cpsid i" ::: "memory");
-    if (!ready()) asm volatile("dsb\n wfi" ::: "memory");
-    asm volatile("cpsie i\n isb" ::: "memory");
+    const bool is_ready = ready();
+    if (!is_ready) asm volatile("wfi" ::: "memory");
+    asm volatile("cpsie i" ::: "memory");
+    return is_ready;
 }
 
 }  // namespace interrupts

@@ -68,8 +68,9 @@ std::atomic<std::uint32_t> event{0};
 std::atomic<std::uint32_t> is_configured{0};
 std::atomic<std::uint32_t> is_suspended{0};
 
-// E15. A frame is 1000 us; a start that is older than two frames means that there are none, and nothing to wait for.
-constexpr std::uint32_t quiet_from_us = 800;
+// E15: nothing is armed from 800 us on. From 700 us, as the handler may come 50 us after the start of frame that it stamps, and
+// be held up as long between this check and the arming. A start that is older than two frames means that there are none.
+constexpr std::uint32_t quiet_from_us = 700;
 constexpr std::uint32_t quiet_to_us = 2000;
 bool quiet(std::uint32_t margin_us) {
     const std::uint32_t age = timer_low_us() - frame_at_us.load(std::memory_order_relaxed);

@@ -28,7 +28,7 @@ void poll();  // at least each millisecond: endpoints that are stuck, leaving an
 [[nodiscard]] bool idle(Pipe pipe);
 void send(Pipe pipe, std::span<const std::uint8_t> bytes);
 void cancel(Pipe pipe);  // nothing of it is sent after the packet that is under way
-// False in the last 200 us of a frame (and 50 us before), when `send` would have to wait for the next.
+// False late in a frame, when `send` would have to wait for the next one.
 [[nodiscard]] bool may_send_now();
 
 // A whole command frame, or whatever the host sent instead; empty when there is none. `timer_us`: interrupt of its last packet.
