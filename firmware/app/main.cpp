@@ -26,7 +26,6 @@ namespace {
 using rp2040::Interrupt;
 using rp2040::usb_device::Pipe;
 
-constexpr std::uint32_t firmware_version = 0 << 16 | 1 << 8 | 0;
 // A rig whose EEPROM holds no serial number yet. Two of them on one host cannot be told apart.
 constexpr std::string_view serial_unset = "UNSET";
 constexpr std::string_view product = "wattrig power meter";
@@ -159,7 +158,7 @@ void leave_for_boot_loader() {
 protocol::Info make_info(std::uint32_t boot_id) {
     protocol::Info info{};
     info.board_id = rp2040::board_id;
-    info.firmware_version = firmware_version;
+    info.firmware_version = rp2040::firmware_version;
     info.boot_id = boot_id;
     info.shunt_micro_ohm = rp2040::shunt_micro_ohm;
     info.rails = rp2040::rails;

@@ -31,7 +31,8 @@ inline constexpr std::uint32_t peak_input = 26;  // ADC0: the shunt amplifier
 
 namespace wattrig::rp2040 {
 
-inline constexpr std::uint32_t board_id = 1;  // m2-interposer A
+inline constexpr std::uint32_t board_id = 1;                               // m2-interposer A
+inline constexpr std::uint32_t firmware_version = 0u << 16 | 1u << 8 | 0;  // major, minor, patch
 inline constexpr std::uint32_t rails = 1;
 inline constexpr std::uint32_t shunt_micro_ohm = 10'000;
 // Voltage channel: 4.02k over 2.00k, so 3.135 V at the drive is 1.0415 V at the ADC, whose full scale is 1.2 V = 2^23 codes.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "firmware/rp2040/board.hpp"
 #include "firmware/rp2040/interrupts.hpp"
 
 extern "C" {
@@ -15,11 +16,19 @@ namespace {
 
 using Handler = void (*)();
 
+// At 0x100 of the image: what boot2 starts from, then what a host looks at before it sends the image to a rig.
 struct StartVectors {
     std::uint32_t* stack;
     Handler reset;
+    std::uint32_t magic;   // "WTIM"
+    std::uint32_t layout;  // of this struct: 1
+    std::uint32_t board;
+    std::uint32_t version;
+    std::uint32_t image_bytes;  // both filled in by seal_image.py
+    std::uint32_t crc32c;       // over the whole image, these four bytes taken as 0
 };
-[[gnu::section(".start_vectors"), gnu::used]] const StartVectors start_vectors = {&stack_top, reset_handler};
+[[gnu::section(".start_vectors"), gnu::used]] const StartVectors start_vectors = {&stack_top, reset_handler,    0x4d495457, 1,
+                                                                                  board_id,   firmware_version, 0,          0};
 
 struct Vectors {
     std::uint32_t* stack;
