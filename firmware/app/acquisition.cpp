@@ -111,7 +111,7 @@ void collect_sample(const AdcSample& sample) {
     statistics.sum_i += sample.i[0];
     const std::int64_t difference = sample.i[0] - statistics.first_i;
     statistics.sum_i_squared += difference * difference;
-    collect_left.store(left - 1, std::memory_order_release);
+    rp2040::interrupts::write_flag(collect_left, left - 1);
 }
 
 void feed_broken(const Capture& capture) {
@@ -227,7 +227,7 @@ void begin_slow_read() {
 }
 
 void feed_slow() {
-    if (alert_seen.load(std::memory_order_acquire) != 0) {
+    if (rp2040::interrupts::read_flag(alert_seen) != 0) {
         const std::uint64_t when = alert_time;
         alert_seen.store(0, std::memory_order_release);
         the_meter->on_slow_alert(when);
@@ -237,7 +237,7 @@ void feed_slow() {
         conversion_failed.store(0, std::memory_order_relaxed);
         the_meter->on_slow_error();
     }
-    if (conversion_new.load(std::memory_order_acquire) != 0) {
+    if (rp2040::interrupts::read_flag(conversion_new) != 0) {
         conversion_new.store(0, std::memory_order_relaxed);
         the_meter->on_slow_conversion(conversion_code.load(std::memory_order_relaxed),
                                       static_cast<std::int16_t>(conversion_temperature.load(std::memory_order_relaxed)));
@@ -316,7 +316,7 @@ void feed() {
 }
 
 void on_alert() {
-    if (alert_seen.load(std::memory_order_acquire) != 0) return;
+    if (rp2040::interrupts::read_flag(alert_seen) != 0) return;
     alert_time = rp2040::timer_us();
     alert_seen.store(1, std::memory_order_release);
     rp2040::interrupts::pend(Interrupt::meter);

@@ -143,11 +143,6 @@ void send_replies() {
     if (size != 0) rp2040::usb_device::send(Pipe::replies, std::span(reply).first(size));
 }
 
-std::atomic<std::uint32_t> tick{0};  // set by SysTick
-bool something_to_do() {
-    return tick.load(std::memory_order_relaxed) != 0 || rp2040::usb_device::event_seen() || meter->reply_pending();
-}
-
 void leave_for_boot_loader() {
     if (!boot_loader_wanted || meter->reply_pending() || !rp2040::usb_device::idle(Pipe::replies)) return;
     rp2040::wait_us(10'000);  // the host fetches the last packet's handshake
@@ -212,8 +207,7 @@ void start_pins() {
 
     std::uint64_t polled_at = 0;
     for (;;) {
-        tick.store(0, std::memory_order_relaxed);
-        rp2040::usb_device::clear_event();
+        rp2040::interrupts::main_wanted.store(0, std::memory_order_relaxed);
         pump();
         take_commands();
         send_replies();
@@ -226,9 +220,8 @@ void start_pins() {
             acquisition::poll(now);
             leave_for_boot_loader();
         }
-        // Three interrupts a sample wake the processor, and none of them concerns this loop.
-        while (!rp2040::interrupts::sleep_unless(something_to_do)) {
-        }
+        // A sync reply is due at a time of its own, so while one waits each wake-up looks at the clock.
+        meter->reply_pending() ? rp2040::interrupts::sleep_once() : rp2040::interrupts::sleep_until_wanted();
     }
 }
 
@@ -237,12 +230,12 @@ void start_pins() {
 
 namespace wattrig::rp2040 {
 
-extern "C" void systick_handler() { firmware::tick.store(1, std::memory_order_relaxed); }
+extern "C" void systick_handler() { interrupts::wake_main(); }
 
 extern "C" void gpio_handler() {
     if (gpio::edge_seen(pin::adc_drdy)) {
         gpio::acknowledge_edge(pin::adc_drdy);
-        adc_capture::on_edge();
+        return adc_capture::on_edge();  // with ALERT pending as well this handler is entered again
     }
     if (gpio::edge_seen(pin::slow_alert)) {
         gpio::acknowledge_edge(pin::slow_alert);

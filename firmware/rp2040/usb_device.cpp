@@ -64,7 +64,6 @@ struct {
 
 std::uint32_t frames = 0;                   // starts of frame since boot, interrupt only
 std::atomic<std::uint32_t> frame_at_us{0};  // TIMER's low word at the latest one
-std::atomic<std::uint32_t> event{0};
 std::atomic<std::uint32_t> is_configured{0};
 std::atomic<std::uint32_t> is_suspended{0};
 
@@ -235,7 +234,7 @@ void on_in_sent(InPipe& pipe) {
         pipe.sent = 0;
         pipe.cancelled.store(0, std::memory_order_relaxed);
         pipe.bytes.store(nullptr, std::memory_order_release);
-        event.store(1, std::memory_order_relaxed);
+        interrupts::wake_main();
         return;
     }
     arm_in(pipe);
@@ -258,7 +257,7 @@ void on_out_received(std::uint64_t now) {
     if (ended && out.received != 0) {
         out.timer_us = now;
         out.ready.store(1, std::memory_order_release);
-        event.store(1, std::memory_order_relaxed);
+        interrupts::wake_main();
     } else {
         arm_out();
     }
@@ -420,8 +419,6 @@ void release_command() {
     interrupts::pend(Interrupt::usb_kick);
 }
 
-bool event_seen() { return event.load(std::memory_order_relaxed) != 0; }
-void clear_event() { event.store(0, std::memory_order_relaxed); }
 bool configured() { return is_configured.load(std::memory_order_relaxed) != 0; }
 std::uint32_t block_resets() { return resets_of_block; }
 bool chip_is_old() { return sysinfo_chip_id.read() >> 28 < 2; }

@@ -39,9 +39,6 @@ struct Command {
 [[nodiscard]] Command command();
 void release_command();  // the next one may come
 
-// Something happened that the main loop waits for, a transfer's end or a command, since it was cleared.
-[[nodiscard]] bool event_seen();
-void clear_event();
 [[nodiscard]] bool configured();
 [[nodiscard]] std::uint32_t block_resets();  // since boot: how often a stuck endpoint made poll reset the controller
 [[nodiscard]] bool chip_is_old();            // before B2
