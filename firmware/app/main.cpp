@@ -143,6 +143,17 @@ void send_replies() {
     if (size != 0) rp2040::usb_device::send(Pipe::replies, std::span(reply).first(size));
 }
 
+// The sensor on the chip shares its ADC with the peak path, so it is read only while nothing streams: 0.1 ms each second.
+std::uint64_t temperature_at = 0;
+void measure_temperature(std::uint64_t now) {
+    constexpr std::uint32_t interval_us = 1'000'000;
+    if (meter->streaming() || now - temperature_at < interval_us) return;
+    temperature_at = now;
+    rp2040::peak_adc::stop();
+    meter->set_board_temperature(rp2040::peak_adc::chip_temperature());
+    rp2040::peak_adc::start();
+}
+
 void leave_for_boot_loader() {
     if (!boot_loader_wanted || meter->reply_pending() || !rp2040::usb_device::idle(Pipe::replies)) return;
     rp2040::wait_us(10'000);  // the host fetches the last packet's handshake
@@ -218,6 +229,7 @@ void start_pins() {
             rp2040::usb_device::poll();
             meter->poll(now);
             acquisition::poll(now);
+            measure_temperature(now);
             leave_for_boot_loader();
         }
         // A sync reply is due at a time of its own, so while one waits each wake-up looks at the clock.

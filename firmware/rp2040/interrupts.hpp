@@ -4,7 +4,7 @@
 //     0  DRDY and the end of its SPI transfer: 2 us of code, stamps and starts, never waits for anybody
 //     1  meter: takes the captured frames through the core (CRC, sums, blocks, peaks)
 //     2  USB
-//     3  I2C
+//     3  I2C, SysTick
 //        main loop: CRC of frames, commands, storage, watchdog
 //
 // Levels talk downwards through mailboxes and by pending one of the interrupts that no peripheral is wired to (26..31).
@@ -51,6 +51,7 @@ inline void set_priorities() {
     set_priority(Interrupt::usb_kick, 2);
     set_priority(Interrupt::i2c, 3);
     set_priority(Interrupt::i2c_kick, 3);
+    (scb + 0x20).write(3u << 30);  // SHPR3: SysTick
 }
 
 // Set by whoever has news for the main loop, cleared by it.
