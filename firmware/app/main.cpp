@@ -41,6 +41,7 @@ std::array<char, 16> serial{};
 // The longest reply: read_storage with 256 bytes, 16 + 8 + 32 + 256 + 4 = 316. take_reply asks for room for any frame.
 alignas(8) std::array<std::uint8_t, (protocol::maximum_frame_bytes + 7) / 8 * 8> reply;
 const std::uint8_t* samples_under_way = nullptr;
+bool samples_dropped = false;  // from the ring, by start_stream
 bool boot_loader_wanted = false;
 
 // ------------------------------------------------------------------------------------------------------------------ port
@@ -105,12 +106,12 @@ void pump() {
     if (meter == nullptr || !rp2040::usb_device::idle(Pipe::samples)) return;
     std::span<const std::uint8_t> frame = meter->front_frame();
     if (samples_under_way != nullptr) {
-        // Unless start_stream dropped it while it was being sent.
-        if (frame.data() == samples_under_way) {
+        if (!samples_dropped) {
             meter->pop_frame();
             frame = meter->front_frame();
         }
         samples_under_way = nullptr;
+        samples_dropped = false;
     }
     if (frame.empty()) return;
     samples_under_way = frame.data();
@@ -129,10 +130,8 @@ void take_commands() {
     if (command.bytes.empty()) return;
     meter->on_command(command.timer_us, command.bytes);
     rp2040::usb_device::release_command();
-    // A new stream: nothing more of the old one's last frame.
-    if (samples_under_way != nullptr && meter->front_frame().data() != samples_under_way) {
-        rp2040::usb_device::cancel(Pipe::samples);
-    }
+    // The frame that is being sent when a new stream begins goes out whole; its memory is not used again for 145 ms.
+    if (samples_under_way != nullptr && meter->front_frame().data() != samples_under_way) samples_dropped = true;
 }
 
 void send_replies() {

@@ -31,7 +31,6 @@ struct InPipe {
     // Read by the main loop.
     std::atomic<std::uint32_t> armed_at_us{0};
     std::atomic<std::uint32_t> armed_now{0};
-    std::atomic<std::uint32_t> cancelled{0};
     std::atomic<std::uint32_t> completed{0};  // packets
 };
 constinit InPipe pipes[2] = {{.endpoint = 1, .buffer = memory_samples}, {.endpoint = 2, .buffer = memory_replies}};
@@ -230,9 +229,8 @@ void on_in_sent(InPipe& pipe) {
     pipe.toggle = !pipe.toggle;
     pipe.completed.store(pipe.completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     pipe.sent += pipe.packet;
-    if (pipe.last || pipe.cancelled.load(std::memory_order_relaxed) != 0) {
+    if (pipe.last) {
         pipe.sent = 0;
-        pipe.cancelled.store(0, std::memory_order_relaxed);
         pipe.bytes.store(nullptr, std::memory_order_release);
         interrupts::wake_main();
         return;
@@ -402,11 +400,9 @@ bool idle(Pipe pipe) { return pipes[static_cast<std::uint32_t>(pipe)].bytes.load
 void send(Pipe pipe, std::span<const std::uint8_t> bytes) {
     InPipe& to = pipes[static_cast<std::uint32_t>(pipe)];
     to.size = static_cast<std::uint32_t>(bytes.size());
-    to.cancelled.store(0, std::memory_order_relaxed);
     to.bytes.store(bytes.data(), std::memory_order_release);
     interrupts::pend(Interrupt::usb_kick);
 }
-void cancel(Pipe pipe) { pipes[static_cast<std::uint32_t>(pipe)].cancelled.store(1, std::memory_order_relaxed); }
 bool may_send_now() { return !quiet(50); }
 
 Command command() {
