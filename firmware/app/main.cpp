@@ -1,6 +1,6 @@
 // The rig: puts meter, capture, USB and storage together. See firmware/README.md for the picture.
 
-#include <atomic>
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -12,6 +12,7 @@
 #include "firmware/rp2040/adc_capture.hpp"
 #include "firmware/rp2040/board.hpp"
 #include "firmware/rp2040/clocks.hpp"
+#include "firmware/rp2040/flash_id.hpp"
 #include "firmware/rp2040/gpio.hpp"
 #include "firmware/rp2040/i2c_bus.hpp"
 #include "firmware/rp2040/interrupts.hpp"
@@ -26,7 +27,7 @@ namespace {
 using rp2040::Interrupt;
 using rp2040::usb_device::Pipe;
 
-// A rig whose EEPROM holds no serial number yet. Two of them on one host cannot be told apart.
+// A rig that has neither a serial number in its EEPROM nor a numbered flash. Two of them on one host cannot be told apart.
 constexpr std::string_view serial_unset = "UNSET";
 constexpr std::string_view product = "wattrig power meter";
 constexpr std::string_view product_old_chip = "wattrig power meter (chip before B2: USB)";
@@ -197,7 +198,10 @@ void start_pins() {
     const std::int16_t chip_temperature = rp2040::peak_adc::chip_temperature();
     acquisition::start_bus();
     eeprom::start(while_waiting);
-    if (!eeprom::stored_serial(serial)) std::copy(serial_unset.begin(), serial_unset.end(), serial.begin());
+    if (!eeprom::stored_serial(serial) && !rp2040::flash_id(serial)) {
+        serial = {};
+        std::copy(serial_unset.begin(), serial_unset.end(), serial.begin());
+    }
     std::uint32_t boot_id = 0;
     if (!eeprom::count_boot(boot_id)) boot_id = 1u << 31 | rp2040::restart::next_start_number();
 
