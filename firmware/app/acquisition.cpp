@@ -20,6 +20,7 @@ using rp2040::i2c_bus::Party;
 using rp2040::i2c_bus::State;
 
 Meter* the_meter = nullptr;
+void (*while_waiting_function)() = nullptr;
 
 // ---------------------------------------------------------------------------------------------------------- fast path
 // Frames in a row whose CRC fails before the ADC is brought up anew: 8 x 30.72 us, so a short disturbance does not stop it.
@@ -254,9 +255,10 @@ bool configure_slow_path() {
         rp2040::i2c_bus::submit(Party::main, settings_transfer);
         State state;
         do {
+            while_waiting_function();
             rp2040::i2c_bus::poll();
             state = settings_transfer.state.load(std::memory_order_acquire);
-        } while (state == State::queued || state == State::running);  // 110 us
+        } while (state == State::queued || state == State::running);  // 110 us; 20 ms when the bus hangs
         if (state != State::done) return false;
     }
     return true;
@@ -282,8 +284,9 @@ void poll_slow(std::uint32_t now) {
 
 void start_bus() { rp2040::i2c_bus::start(on_slow_end); }
 
-ads131m04::BringUp start(Meter& meter) {
+ads131m04::BringUp start(Meter& meter, void (*while_waiting)()) {
     the_meter = &meter;
+    while_waiting_function = while_waiting;
     rp2040::gpio::use_input(rp2040::pin::slow_alert, rp2040::gpio::Pull::up);
     rp2040::gpio::enable_edge(rp2040::pin::slow_alert);
     rp2040::peak_adc::start();

@@ -211,7 +211,7 @@ void start_pins() {
     config.peak_zero_reading = rp2040::peak_zero_reading;
     meter = new (meter_memory) Meter(config, make_port());
     meter->set_board_temperature(chip_temperature);
-    (void)acquisition::start(*meter);
+    (void)acquisition::start(*meter, while_waiting);
 
     const std::string_view name = rp2040::usb_device::chip_is_old() ? product_old_chip : product;
     auto& control =
