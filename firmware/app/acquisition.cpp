@@ -25,6 +25,8 @@ void (*while_waiting_function)() = nullptr;
 // ---------------------------------------------------------------------------------------------------------- fast path
 // Frames in a row whose CRC fails before the ADC is brought up anew: 8 x 30.72 us, so a short disturbance does not stop it.
 constexpr std::uint32_t crc_errors_to_restart = 8;
+// Captures in a row that were thrown away; after a start it is samples_to_settle and one.
+constexpr std::uint32_t discarded_to_restart = 16;
 // Without DRDY for this long the ADC is taken as dead; between two attempts at least this long.
 constexpr std::uint32_t silence_us = 5'000;
 constexpr std::uint32_t retry_us = 100'000;
@@ -38,6 +40,7 @@ ads131m04::Input input = ads131m04::Input::pins;
 
 // The meter's level alone.
 std::uint32_t crc_errors_in_a_row = 0;
+std::uint32_t discarded_in_a_row = 0;
 std::uint32_t peak_next = 0;
 std::uint64_t peak_until_us = 0;
 bool peak_known = false;  // peak_next is where the readings went on
@@ -125,11 +128,15 @@ void feed_capture(const Capture& capture) {
         was_streaming = !was_streaming;
         samples_in_row = 0;
     }
+    const std::uint8_t* const frame = capture.frame.data();
     if (capture.discarded) {
+        // An ADC that was reset is eight times slower, so each of its edges looks like one after a gap: only its status tells.
+        const bool reset = ads131m04::crc_fits(frame) && !ads131m04::configured(ads131m04::answer(frame));
+        if (reset || ++discarded_in_a_row >= discarded_to_restart) restart_wanted.store(1, std::memory_order_relaxed);
         feed_broken(capture);
         return the_meter->on_adc_resynchronised();
     }
-    const std::uint8_t* const frame = capture.frame.data();
+    discarded_in_a_row = 0;
     if (!ads131m04::crc_fits(frame)) {
         feed_broken(capture);
         the_meter->on_adc_crc_error(capture.timer_us);
