@@ -23,7 +23,7 @@ BLOCKS = {
 }
 WIDTH, HEIGHT = 46, 14
 ARROWS = (((37, 44), (37, 62)), ((60, 69), (96, 69)), ((142, 69), (178, 69)), ((119, 94), (119, 76)), ((201, 94), (201, 76)),
-          ((60, 103), (168, 103), (168, 73), (178, 73)))
+          ((37, 108), (37, 117), (170, 117), (170, 73), (178, 73)))
 LIBRARIES = ("Resistor_SMD", "Capacitor_SMD", "Diode_SMD", "LED_SMD", "Package_SO", "Package_TO_SOT_SMD", "Package_SON", "Module",
              "Converter_DCDC", "Connector_USB", "Connector_PCBEdge", "Connector_PinHeader_2.54mm", "TerminalBlock_Phoenix", "TestPoint")
 

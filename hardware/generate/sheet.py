@@ -51,9 +51,8 @@ class Sheet:
         identity = uid(self.name, reference)
         key = dict(fields)
         in_bom = "no" if drawn.power or symbol == "TESTPOINT" else "yes"
-        dnp = "yes" if key.pop("DNP", "") else "no"
         body = [f'(symbol (lib_id "wattrig:{symbol}") (at {mm(x)} {mm(y)} 0) (unit 1) (exclude_from_sim no) (in_bom {in_bom}) '
-                f'(on_board yes) (dnp {dnp}) (uuid "{identity}")']
+                f'(on_board yes) (dnp no) (uuid "{identity}")']
         for name, text, at, hide in (("Reference", reference, drawn.reference_at, drawn.power),
                                      ("Value", value, drawn.value_at or (0, 0, "left"), hide_value or drawn.value_at is None)):
             body.append(f'(property "{name}" "{text}" (at {mm(x + at[0])} {mm(y + at[1])} 0) {effects(at[2], hide=hide)})')
@@ -77,8 +76,7 @@ class Sheet:
         fields = [("Footprint", entry["footprint"]), ("Datasheet", ""), ("Part", key), ("Manufacturer", entry["manufacturer"]),
                   ("MPN", entry["mpn"]), ("Tolerance", entry.get("tolerance", "")), ("TempCo", entry.get("tempco", "")),
                   ("SecondSource", entry.get("second_source", ""))]
-        if self.option or entry.get("option"):
-            fields.append(("DNP", "yes"))
+        fields.append(("Build", "option" if self.option or entry.get("option") else "standard"))
         return self._symbol(symbol, reference, entry["value"], x, y, fields)
 
     def power(self, net, x, y):

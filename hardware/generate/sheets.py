@@ -4,7 +4,7 @@ from sheet import Sheet
 
 HOST_3V3 = (2, 4, 12, 14, 16, 18, 70, 72, 74)
 GROUND = (1, 3, 9, 15, 21, 27, 33, 39, 45, 51, 57, 71, 73, 75)
-TAPPED = {52: "CLKREQ#", 50: "PERST#", 10: "LED1#", 54: "PEWAKE#", 38: "DEVSLP"}
+TAPPED = {52: "CLKREQ#", 50: "PERST#", 10: "LED1#", 54: "PEWAKE#", 38: "M2_DEVSLP"}
 THROUGH = {5: "PERn3", 7: "PERp3", 11: "PETn3", 13: "PETp3", 17: "PERn2", 19: "PERp2", 23: "PETn2", 25: "PETp2", 29: "PERn1",
            31: "PERp1", 35: "PETn1", 37: "PETp1", 41: "PERn0", 43: "PERp0", 47: "PETn0", 49: "PETp0", 53: "REFCLKn",
            55: "REFCLKp", 6: "PWRDIS", 8: "PLN#", 30: "PLA_S3#", 40: "SMB_CLK", 42: "SMB_DATA", 44: "ALERT#", 68: "SUSCLK", 69: "PEDET"}
@@ -30,10 +30,10 @@ def drive_power(parts):
     gate, out = u.pin("GATE"), u.pin("OUT")
     s.wire(gate, (97, gate[1]), q.pin("G"))
     s.wire(out, (104, out[1]), (104, line))
-    # soft start: the gate's current into 22 nF, through 1 kOhm as the data sheet wants
+    # soft start: the gate's current into 18 nF, through 1 kOhm as the data sheet wants
     s.wire((97, gate[1] - 4), (109, gate[1] - 4))
     s.part("R_H", "R2", "r_1k", 112, gate[1] - 4)
-    s.down("C_V", "C2", "c_22n", 118, gate[1] - 4)
+    s.down("C_V", "C2", "c_18n", 118, gate[1] - 4)
     s.wire((115, gate[1] - 4), (118, gate[1] - 4))
     s.wire(q.pin("S"), (158, line))
     s.down("C_V", "C3", "c_100u", 130, line)
@@ -150,8 +150,8 @@ def measurement(parts):
     s.wire((111, 92), (146, 92))
     s.down("R_V", "R23", "r_peak_bottom", 116, 92)
     s.down("C_V", "C22", "c_2n2_c0g", 130, 92)
-    s.label("PEAK_IN", 146, 92, "R")
-    s.note("Peak path: 1.25 V + 0.2 V/A, times 0.4, against 3.0 V:\nall of -0.9 to 6 A lies between the RP2040-E11 steps 512 and 1536.", 104, 104)
+    s.label("PEAK_INPUT", 146, 92, "R")
+    s.note("Peak path: 1.25 V + 0.2 V/A, times 0.4, against 3.0 V:\nall of -1 to 6 A lies between the RP2040-E11 steps 512 and 1536.", 104, 104)
     s.test_point("TP4", 90, out[1], "AMPLIFIER")
     # voltage
     p0, n0 = adc.pin("AIN0P"), adc.pin("AIN0N")
@@ -264,5 +264,5 @@ def second_rail(parts):
     s.wire((150, 76), (162, 76)), s.power("+3V3A", 150, 76)
     s.down("C_V", "C43", "c_100n", 162, 76)
     s.note("10.0k / 1.00k for 12 V; R42 becomes 2.49k for 5 V. No INA228 and no peak path here in revision A:\n"
-           "the program says \"not available on this rail\". Without the option channels 2 and 3 stay open.", 14, 14)
+           "the program says 'not available on this rail'. Without the option channels 2 and 3 stay open.", 14, 14)
     return s

@@ -45,7 +45,7 @@ def m2(parts):
 def sideband(parts):
     s = Sheet("sideband", "Side-band: taps that do not load the bus when USB is off", parts)
     pairs = ((("CLKREQ#", "CLKREQ"), ("PERST#", "PERST")), (("LED1#", "ACTIVITY_LED"), ("PEWAKE#", "PEWAKE")),
-             (("DEVSLP", "DEVSLP_TAP"), ("TRIGGER_JACK", "TRIGGER_IN")))
+             (("M2_DEVSLP", "DEVSLP"), ("TRIGGER_JACK", "TRIGGER_IN")))
     number = 50
     for k, pair in enumerate(pairs):
         y = 34 + 32 * k
@@ -69,13 +69,14 @@ def sideband(parts):
         a, b = d.pin("3"), d.pin("8")
         s.wire(a, (a[0] + 3, a[1]), (a[0] + 3, b[1] + 2)), s.wire(b, (a[0] + 3, b[1])), s.gnd(a[0] + 3, b[1] + 2)
     f = s.part("ESD_4", "D5", "esd", 196, 66)
-    for pin, net in (("1", "DEVSLP"), ("2", "TRIGGER_JACK"), ("4", "SYNC_JACK")):
+    for pin, net in (("1", "M2_DEVSLP"), ("2", "TRIGGER_JACK"), ("4", "SYNC_JACK")):
         s.tag(f, pin, net, 3)
     s.unconnected(f, "5")
     a, b = f.pin("3"), f.pin("8")
     s.wire(a, (a[0] + 3, a[1]), (a[0] + 3, b[1] + 2)), s.wire(b, (a[0] + 3, b[1])), s.gnd(a[0] + 3, b[1] + 2)
     j = s.part("HEADER_2R", "J5", "header_2", 22, 134)
-    s.tag(j, "1", "TRIGGER_JACK", 4), s.ground(j, "2")
+    s.tag(j, "1", "TRIGGER_JACK", 14), s.ground(j, "2")
+    s.down("R_V", "R57", "r_100k", j.pin("1")[0] + 8, j.pin("1")[1])
     s.wire((70, 134), (73, 134)), s.label("SYNC_OUT", 70, 134, "L"), s.part("R_H", "R56", "r_330", 76, 134)
     s.wire((79, 134), (82, 134)), s.label("SYNC_JACK", 82, 134, "R")
     k = s.part("HEADER_2", "J6", "header_2", 126, 134)
@@ -91,9 +92,9 @@ def controller(parts):
     s = Sheet("controller", "Controller: Raspberry Pi Pico, EEPROM, reference of its ADC", parts)
     p = s.part("PICO", "A1", "pico", 116, 56)
     left = {"GPIO4": "I2C_SDA", "GPIO5": "I2C_SCL", "GPIO6": "CLKREQ", "GPIO7": "PERST", "GPIO8": "ACTIVITY_LED", "GPIO9": "PEWAKE",
-            "GPIO10": "DEVSLP_TAP", "GPIO11": "TRIGGER_IN", "GPIO12": "SYNC_OUT", "GPIO13": "DRIVE_POWER", "GPIO14": "SLOW_ALERT"}
+            "GPIO10": "DEVSLP", "GPIO11": "TRIGGER_IN", "GPIO12": "SYNC_OUT", "GPIO13": "DRIVE_POWER", "GPIO14": "SLOW_ALERT"}
     right = {"GPIO16": "ADC_MISO", "GPIO17": "ADC_CS", "GPIO18": "ADC_SCK", "GPIO19": "ADC_MOSI", "GPIO20": "ADC_DRDY",
-             "GPIO21": "ADC_CLOCK", "GPIO22": "ADC_SYNC", "GPIO26_ADC0": "PEAK_IN", "GPIO27_ADC1": "SHUNT_NTC"}
+             "GPIO21": "ADC_CLOCK", "GPIO22": "ADC_SYNC", "GPIO26_ADC0": "PEAK_INPUT", "GPIO27_ADC1": "SHUNT_NTC"}
     for side in (left, right):
         for pin, net in side.items():
             s.tag(p, pin, net, 4)
@@ -171,8 +172,9 @@ def supply(parts):
     s.note("Option against ground loops: PC - J8 - U15 - Pico (test pads TP2, TP3 under the module); its own USB jack stays empty.", 14, 54)
     j = s.part("USB", "J8", "usb_jack", 24, 80)
     i = s.part("ADUM3160", "U15", "usb_isolator", 100, 84)
-    for pin, net in (("A7", "USB_PC_N"), ("A6", "USB_PC_P")):
+    for pin, net in (("2", "USB_PC_N"), ("3", "USB_PC_P")):
         s.tag(j, pin, net, 3)
+    s.unconnected(j, "4")
     x, y = j.pin("VBUS")
     s.wire((x, y), (74, y), (74, i.pin("VBUS1")[1]), i.pin("VBUS1"))
     s.power("+5V_ISO", 50, y), s.flag(62, y)

@@ -3,7 +3,7 @@ that pins stand where the flow wants them; tests/hardware compares the pin numbe
 with that library. Lengths are in grid steps of 1.27 mm, y downwards."""
 
 GRID_MM = 1.27
-CHARACTER = 0.95  # width of a letter of KiCad's stroke font at 1.27 mm, in grid steps (a little more than its mean)
+CHARACTER = 1.0  # width of a letter of KiCad's stroke font at 1.27 mm, in grid steps (a little more than its mean)
 
 
 def mm(steps):
@@ -114,7 +114,9 @@ def transistor(name, kind):
     s = Symbol(name, "Q")
     s.show_pin_texts = False
     if kind == "through":
-        s.pin("D", -3, 0, "L", "D"), s.pin("S", 3, 0, "R", "S"), s.pin("G", 0, 4, "D", "G")
+        s.pin("5", -3, 0, "L", "D"), s.pin("4", 0, 4, "D", "G")
+        for number in "123":  # three pads of the PowerPAK, one point
+            s.pin(number, 3, 0, "R", "S")
         s.line((-3, 0), (-1.5, 0), (-1.5, 1.5)), s.line((3, 0), (1.5, 0), (1.5, 1.5))
         s.line((-2, 1.5), (-0.8, 1.5)), s.line((-0.6, 1.5), (0.6, 1.5)), s.line((0.8, 1.5), (2, 1.5))
         s.line((-1.8, 2.2), (1.8, 2.2)), s.line((0, 2.2), (0, 4))
@@ -124,7 +126,8 @@ def transistor(name, kind):
     else:
         names = ("D", "S", "G") if kind == "low" else ("C", "E", "B")
         top, bottom = (names[0], names[1]) if kind == "low" else (names[1], names[0])
-        s.pin(top, 0, -3, "U", top), s.pin(bottom, 0, 3, "D", bottom), s.pin(names[2], -4, 0, "L", names[2])
+        pad = {"G": "1", "S": "2", "D": "3", "B": "1", "E": "2", "C": "3"}  # SOT-23
+        s.pin(pad[top], 0, -3, "U", top), s.pin(pad[bottom], 0, 3, "D", bottom), s.pin(pad[names[2]], -4, 0, "L", names[2])
         s.line((-4, 0), (-1.6, 0)), s.line((-1.6, -1.4), (-1.6, 1.4), width=0.3)
         if kind == "low":
             s.line((-1, -1.6), (-1, 1.6), width=0.3)
@@ -254,5 +257,5 @@ def library():
                  rows("16 VBUS2 w, 14 VDD2 wo, 13 SPD i, 12 PIN i, 11 DD- b, 10 DD+ b, 9 GND2 w, 15 GND2 p"), 16),
              box("ISOLATED_5V", "U", rows("3 +VIN w, 1 -VIN w"), rows("8 +VOUT wo, 7 -VOUT p"), 16),
              box("HEADER_2", "J", rows("1 1 p, 2 2 p"), [], 4), box("HEADER_2R", "J", [], rows("1 1 p, 2 2 p"), 4),
-             box("USB", "J", [], rows("A1 VBUS p, A7 D- p, A6 D+ p, A12 GND p"), 10)]
+             box("USB", "J", [], rows("1 VBUS p, 2 D- p, 3 D+ p, 4 ID p, 5 GND p"), 10)]
     return {s.name: s for s in parts}
