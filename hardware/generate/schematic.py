@@ -28,6 +28,15 @@ LIBRARIES = ("Resistor_SMD", "Capacitor_SMD", "Diode_SMD", "LED_SMD", "Package_S
              "Converter_DCDC", "Connector_USB", "Connector_PCBEdge", "Connector_PinHeader_2.54mm", "TerminalBlock_Phoenix", "TestPoint")
 
 
+# What a board house makes at no extra price in four layers, mm. The M.2 edge alone stands at 0.15 between pads.
+LAYOUT_RULES = {"min_clearance": 0.127, "min_track_width": 0.127, "min_via_diameter": 0.45, "min_through_hole_diameter": 0.2,
+                "min_via_annular_width": 0.1, "min_copper_edge_clearance": 0.2, "min_hole_to_hole": 0.25, "min_hole_clearance": 0.2}
+NET_CLASS = {"name": "Default", "clearance": 0.15, "track_width": 0.2, "via_diameter": 0.45, "via_drill": 0.2,
+             "microvia_diameter": 0.3, "microvia_drill": 0.1, "diff_pair_width": 0.2, "diff_pair_gap": 0.2,
+             "diff_pair_via_gap": 0.25, "priority": 2147483647, "pcb_color": "rgba(0, 0, 0, 0.000)",
+             "schematic_color": "rgba(0, 0, 0, 0.000)", "line_style": 0, "wire_width": 6, "bus_width": 12}
+
+
 def all_sheets(parts):
     return [sheets_digital.m2(parts), sheets.drive_power(parts), sheets.measurement(parts), sheets.second_rail(parts),
             sheets_digital.sideband(parts), sheets_digital.controller(parts), sheets_digital.supply(parts)]
@@ -69,7 +78,10 @@ def main(folder):
     (folder / f"{PROJECT}.kicad_sch").write_text(root(pages))
     symbols = "\n".join(s.text(library="") for s in Sheet.symbols.values())
     (folder / "wattrig.kicad_sym").write_text(f'(kicad_symbol_lib (version 20241209) (generator "wattrig")\n{symbols})\n')
-    project = {"meta": {"filename": f"{PROJECT}.kicad_pro", "version": 3}, "libraries": {"pinned_symbol_libs": [], "pinned_footprint_libs": []}}
+    project = {"meta": {"filename": f"{PROJECT}.kicad_pro", "version": 3},
+               "libraries": {"pinned_symbol_libs": [], "pinned_footprint_libs": []},
+               "board": {"design_settings": {"rules": LAYOUT_RULES}},
+               "net_settings": {"classes": [NET_CLASS], "meta": {"version": 4}}}
     (folder / f"{PROJECT}.kicad_pro").write_text(json.dumps(project, indent=2) + "\n")
     (folder / "sym-lib-table").write_text('(sym_lib_table (version 7)\n  (lib (name "wattrig")(type "KiCad")'
                                           '(uri "${KIPRJMOD}/wattrig.kicad_sym")(options "")(descr ""))\n)\n')

@@ -1,12 +1,18 @@
 """What the checks know about the board: the netlist as KiCad exports it, the parts, the figures the program uses. Read only."""
+import os
 import re
 import subprocess
+import tempfile
 import xml.etree.ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "hardware" / "m2-interposer"
 SCHEMATIC = FOLDER / "m2-interposer.kicad_sch"
+
+
+# KiCad writes its settings somewhere; not into the home of whoever runs the checks.
+os.environ.setdefault("KICAD_CONFIG_HOME", tempfile.mkdtemp(prefix="wattrig-kicad-"))
 
 
 class Netlist:

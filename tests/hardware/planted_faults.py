@@ -114,7 +114,7 @@ def faults():
     yield "two pins of the amplifier exchanged in its symbol", lambda: checks.symbol_pins(
         {"2": "IN-", "3": "IN+"}, {"2": "+IN", "3": "-REF"})
     yield "a failed measurement in ngspice", broken_measurement
-    yield "1 nF filter capacitor of 100 nF", lambda: spice_checks.check(valued(netlist, "C21", "100n"), figures, silent)
+    yield "filter capacitor of 100 nF", lambda: spice_checks.check(valued(netlist, "C21", "100n"), figures, silent)
     yield "sense resistor of 20 mOhm", lambda: spice_checks.check(valued(netlist, "R1", "20m"), figures, silent)
     yield "soft start without its capacitor", lambda: spice_checks.check(valued(netlist, "C2", "1n"), figures, silent)
     yield "a sheet changed by hand", stale_generator
