@@ -149,7 +149,7 @@ def measurement(parts):
     s.part("R_H", "R22", "r_peak_top", 108, 92)
     s.wire((111, 92), (146, 92))
     s.down("R_V", "R23", "r_peak_bottom", 116, 92)
-    s.down("C_V", "C22", "c_2n2_c0g", 130, 92)
+    s.down("C_V", "C22", "c_1n8_c0g", 130, 92)
     s.label("PEAK_INPUT", 146, 92, "R")
     s.note("Peak path: 1.25 V + 0.2 V/A, times 0.4, against 3.0 V:\nall of -1 to 6 A lies between the RP2040-E11 steps 512 and 1536.", 104, 104)
     s.test_point("TP4", 90, out[1], "AMPLIFIER")

@@ -77,5 +77,15 @@ def board_pins(text):
     return {name: int(number) for name, number in re.findall(r"constexpr std::uint32_t (\w+) = (\d+);", block)}
 
 
+def board_constants(text):
+    """board.hpp: name -> number, for constants written as plain arithmetic."""
+    out = {}
+    for name, cast, plain in re.findall(r"constexpr std::u?int32_t (\w+) = (?:static_cast<std::int32_t>\(([^;]*)\)|([^;(]+));", text):
+        expression = (cast or plain).replace("'", "")
+        if re.fullmatch(r"[0-9.e+\-*/ ]+", expression):
+            out[name] = int(eval(expression, {"__builtins__": {}}))  # numbers and operators alone
+    return out
+
+
 def run(*command, **options):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)

@@ -1,4 +1,6 @@
 """Checks on the netlist. Each takes what it needs and returns a list of problems; none knows how the schematic was written."""
+import re
+
 from design import ohms
 
 PICO_PIN = {0: 1, 1: 2, 2: 4, 3: 5, 4: 6, 5: 7, 6: 9, 7: 10, 8: 11, 9: 12, 10: 14, 11: 15, 12: 16, 13: 17, 14: 19, 15: 20, 16: 21,
@@ -134,6 +136,25 @@ def figures(netlist, expected):
     return problems
 
 
+def firmware_constants(netlist, constants):
+    """What board.hpp says in numbers about the same parts."""
+    value = {r: p["Value"] for r, p in netlist.parts.items()}
+    wanted = {"shunt_micro_ohm": ohms(value["R3"]) * 1e6,
+              "low_voltage_code": 3.135 * ohms(value["R25"]) / (ohms(value["R24"]) + ohms(value["R25"])) / 1.2 * 8388608,
+              "peak_zero_reading": 1.25 / peak_lsb(netlist) * 256}
+    return [f"{name}: the schematic gives {int(number)}, board.hpp {constants.get(name)}" for name, number in wanted.items()
+            if name not in constants or abs(constants[name] - number) > max(1.0, 1e-4 * number)]
+
+
+def peak_delay(netlist, ticks):
+    """The divider's source resistance with C22 against peak_delay_ticks of the protocol, 8 ns each."""
+    top, bottom, farad = (ohms(netlist.parts[r]["Value"]) for r in ("R22", "R23", "C22"))
+    seconds = top * bottom / (top + bottom) * farad
+    if abs(seconds - ticks * 8e-9) > 0.1e-6:
+        return [f"peak path: R22 and R23 with C22 delay by {seconds * 1e6:.2f} us, the protocol takes off {ticks * 8e-3:.2f} us"]
+    return []
+
+
 def peak_lsb(netlist):
     value = {r: p["Value"] for r, p in netlist.parts.items()}
     ratio = ohms(value["R23"]) / (ohms(value["R22"]) + ohms(value["R23"]))
@@ -189,7 +210,6 @@ def bom(rows, netlist, parts_table):
 
 def resistance_in_code(mpn):
     """The resistance that a part number spells, for the makers in use; None where it spells none."""
-    import re
     if match := re.match(r"WSK2512R(\d{4})", mpn):
         return int(match.group(1)) / 1e4
     if match := re.match(r"WSL2512(\d)L(\d{3})", mpn):

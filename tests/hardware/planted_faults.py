@@ -101,9 +101,12 @@ def faults():
     yield "bulk behind the shunt", lambda: chain(moved(netlist, "C3", "1", "+3V3_DRIVE"))
     yield "GP26 straight on the amplifier", lambda: chain(valued(netlist, "R22", "100"))
     yield "the module holds the switch's EN", lambda: chain(moved(netlist, "A1", "17", netlist.net_of("U1", "2")))
+    yield "board.hpp with another shunt", lambda: [p for p in checks.firmware_constants(
+        netlist, {"shunt_micro_ohm": 15000, "low_voltage_code": 7280955, "peak_zero_reading": 174762}) if "shunt" in p]
     yield "a known difference that is gone", lambda: tests.split_known([])[0]
     yield "shunt of 15 mOhm with figures for 10", lambda: tests.split_known(checks.figures(valued(netlist, "R3", "15m"), figures))[0]
     yield "wrong divider", lambda: tests.split_known(checks.figures(valued(netlist, "R25", "2.49k"), figures))[0]
+    yield "peak path with 10 nF", lambda: checks.peak_delay(valued(netlist, "C22", "10n"), 275)
     yield "peak path without its divider", lambda: tests.e11(figures, 3.0 / 4096)
     yield "peak path on the module's 3.3 V", lambda: tests.e11(figures, 3.3 / 4096)
     yield "wrong shunt in the parts list", lambda: checks.bom(changed("R3", Value="15m"), netlist, parts)
