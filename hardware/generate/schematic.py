@@ -21,8 +21,8 @@ BLOCKS = {
     "controller": (178, 62, "RP2040, EEPROM,\\n3.0 V for its ADC"),
     "supply": (178, 94, "3.3 V analog, USB isolator"),
 }
-WIDTH, HEIGHT = 46, 14
-ARROWS = (((37, 44), (37, 62)), ((60, 69), (96, 69)), ((142, 69), (178, 69)), ((119, 94), (119, 76)), ((201, 94), (201, 76)),
+WIDTH, HEIGHT = 42, 14
+ARROWS = (((37, 44), (37, 62)), ((56, 69), (96, 69)), ((138, 69), (178, 69)), ((130, 94), (130, 76)), ((212, 94), (212, 76)),
           ((37, 108), (37, 117), (170, 117), (170, 73), (178, 73)))
 LIBRARIES = ("Resistor_SMD", "Capacitor_SMD", "Diode_SMD", "LED_SMD", "Package_SO", "Package_TO_SOT_SMD", "Package_SON", "Module",
              "Converter_DCDC", "Connector_USB", "Connector_PCBEdge", "Connector_PinHeader_2.54mm", "TerminalBlock_Phoenix", "TestPoint")

@@ -83,9 +83,9 @@ class Sheet:
         self.power_count += 1
         self._symbol(net, f"#PWR{self.name}{self.power_count:02d}", net, x, y)
 
-    def ground(self, part, pin, net="GND"):
+    def ground(self, part, pin, net="GND", run=2):
         x, y = part.pin(pin)
-        step = {"L": -2, "R": 2}.get(part.side(pin), 0)
+        step = {"L": -run, "R": run}.get(part.side(pin), 0)
         self.wire((x, y), (x + step, y))
         self.power(net, x + step, y)
 

@@ -200,7 +200,7 @@ def supply(parts):
     d = s.part("ISOLATED_5V", "U16", "dcdc_iso", 100, 120)
     x, y = d.pin("+VIN")
     s.wire((x, y), (x - 4, y)), s.power("+5V_ISO", x - 4, y)
-    s.ground(d, "-VIN", "GND_ISO")
+    s.ground(d, "-VIN", "GND_ISO", 7)
     x, y = d.pin("+VOUT")
     s.wire((x, y), (118, y)), s.label("PICO_VBUS_ISO", 118, y, "R")
     s.ground(d, "-VOUT")
