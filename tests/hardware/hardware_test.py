@@ -123,6 +123,13 @@ def committed_netlist():
     return Netlist(nets, parts)
 
 
+def error_budget_is_current(figures, written):
+    """The document against what its generator makes of the figures as they are now."""
+    sys.path.insert(0, str(ROOT / "hardware" / "generate"))
+    import error_budget
+    return [] if error_budget.text(figures) == written else ["ERROR_BUDGET.md is stale; run hardware/generate/error_budget.py"]
+
+
 def bom_rows(text):
     return list(csv.DictReader(text.splitlines()))
 
@@ -199,6 +206,7 @@ def main(build, board):
     ticks = int(re.search(r"peak_delay_ticks = (\d+);", protocol).group(1))
     check("delay of the peak path against the protocol", checks.peak_delay(netlist, ticks))
     check("peak path between the RP2040-E11 steps", e11(figures, checks.peak_lsb(netlist)))
+    check("error budget", error_budget_is_current(figures, (ROOT / "hardware" / "ERROR_BUDGET.md").read_text()))
     check("parts list", checks.bom(bom_rows(table), netlist, parts_table))
     if shutil.which("ngspice"):
         check("ngspice", spice_checks.check(netlist, figures))

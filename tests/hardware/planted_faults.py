@@ -109,6 +109,8 @@ def faults():
     yield "peak path with 10 nF", lambda: checks.peak_delay(valued(netlist, "C22", "10n"), 275)
     yield "peak path without its divider", lambda: tests.e11(figures, 3.0 / 4096)
     yield "peak path on the module's 3.3 V", lambda: tests.e11(figures, 3.3 / 4096)
+    yield "a figure changed and the error budget not", lambda: tests.error_budget_is_current(
+        {**figures, "thermal_emf_volt": 0.2e-6}, (tests.ROOT / "hardware" / "ERROR_BUDGET.md").read_text())
     yield "wrong shunt in the parts list", lambda: checks.bom(changed("R3", Value="15m"), netlist, parts)
     yield "shunt's part number of another value", lambda: checks.bom(changed("R3", MPN="WSK2512R0150FEA"), netlist,
                                                                       {**parts, "shunt_10m": {**parts["shunt_10m"], "mpn": "WSK2512R0150FEA"}})
@@ -119,6 +121,7 @@ def faults():
     yield "a failed measurement in ngspice", broken_measurement
     yield "filter capacitor of 100 nF", lambda: spice_checks.check(valued(netlist, "C21", "100n"), figures, silent)
     yield "sense resistor of 20 mOhm", lambda: spice_checks.check(valued(netlist, "R1", "20m"), figures, silent)
+    yield "power limit that cannot start", lambda: spice_checks.check(valued(netlist, "R8", "499k"), figures, silent)
     yield "soft start without its capacitor", lambda: spice_checks.check(valued(netlist, "C2", "1n"), figures, silent)
     yield "a sheet changed by hand", stale_generator
     yield "text on text", overlapping_text

@@ -197,6 +197,9 @@ def check(netlist, figures, report=print):
         limit("soft start, quickest", 1e3 * min(t for t, _ in times), 1, 3, "ms")
         limit("soft start, slowest", 1e3 * max(t for t, _ in times), 1, 3.2, "ms")
         limit("inrush into the board's and a drive's 100 uF", max(i for _, i in times), 0, 0.9 * LIMIT_VOLT / v["R1"], "A")
+        # Data sheet: P_limit = 3125 V / (R_PROG R_sense). Above what the soft start needs, below what the FET stands for 10 ms.
+        need = HOST_VOLT * max(i for _, i in times)
+        limit("power limit while starting", 3125 / v["R8"] / v["R1"], 2 * need, 30, "W")
         limit("over-current trip, lowest", 0.9 * LIMIT_VOLT / v["R1"], 4.2, 5.0, "A")
         limit("over-current trip, highest", 1.1 * LIMIT_VOLT / v["R1"], 4.5, 6.0, "A")
     except ValueError as error:
