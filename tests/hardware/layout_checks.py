@@ -11,7 +11,7 @@ from design import FOLDER, run
 ALLOWED = {("lib_footprint_mismatch", "M.2_2280-xx-M"): "J1 is KiCad's card edge without its drawing of a whole 2280 card"}
 # The part of the board that is laid out. Everything else of the standard build is not placed: hardware/README.md says so too.
 PLACED = {"J1", "D1", "C1", "R1", "Q1", "U1", "C3", "C4", "R3", "C5", "U3", "C30", "C31", "R20", "R21", "C21", "U4", "U5", "C20", "C25",
-          "C26", "C24", "C23", "R25", "R24", "R26", "R28", "R27", "C28", "U6", "C29"}
+          "C26", "C24", "C23", "R25", "R24", "R26", "R28", "R27", "C28", "U6", "C29", "R22", "R23", "C22", "R2", "C2", "C6", "R8", "R4", "Q2"}
 # Nets that must be complete on the board; +3V3_DRIVE ends in copper where the socket will stand.
 COMPLETE = ("SHUNT_P", "SHUNT_N")
 WIDEST_PATH = ("+3V3_HOST", "+3V3_SWITCHED", "+3V3_DRIVE")  # carried by copper areas
