@@ -37,7 +37,8 @@ inline constexpr std::uint32_t rails = 1;
 inline constexpr std::uint32_t shunt_micro_ohm = 10'000;
 // Voltage channel: 4.02k over 2.00k, so 3.135 V at the drive is 1.0415 V at the ADC, whose full scale is 1.2 V = 2^23 codes.
 inline constexpr std::int32_t low_voltage_code = static_cast<std::int32_t>(3.135 * 2000 / 6020 / 1.2 * 8'388'608);
-// Shunt amplifier: 1.25 V at 0 A; 4096 readings of the MCU's ADC are 3.3 V. Times 256.
-inline constexpr std::int32_t peak_zero_reading = static_cast<std::int32_t>(1.25 / 3.3 * 4096 * 256);
+// Shunt amplifier: 1.25 V at 0 A; 4096 readings of the MCU's ADC are 3.0 V behind a divider of 2/5, so 7.5 V at the amplifier:
+// 0 A to full scale then lies between two of the steps of RP2040-E11. Times 256.
+inline constexpr std::int32_t peak_zero_reading = static_cast<std::int32_t>(1.25 / 7.5 * 4096 * 256);
 
 }  // namespace wattrig::rp2040

@@ -21,10 +21,9 @@ BOM_FIELDS = ("Refs", "Value", "Part", "Manufacturer", "MPN", "Tolerance", "Temp
 ALLOWED_WARNINGS = {}
 # Differences to host/power/calibration.hpp that are known: (start of the text, value there) -> why. An entry that no longer
 # fits is a failure, so the list cannot outlive its reason.
-KNOWN_DIFFERENCES = {("peak path", "0.000732422"): "the figures still assume 3.0 V without the 2/5 divider, with which 3.1 A crosses "
-                     "the RP2040-E11 step at 2560; they should become peak_lsb_volt = 7.5 / 4096 with peak_zero_volt = 1.25"}
-KNOWN_BOARD_DIFFERENCES = {("peak_zero_reading", "397187"): "board.hpp still counts 1.25 V against the module's 3.3 V; with U12 and the "
-                           "divider it should be static_cast<std::int32_t>(1.25 / 7.5 * 4096 * 256)"}
+KNOWN_DIFFERENCES = {}
+# ... and to firmware/rp2040/board.hpp, likewise.
+KNOWN_BOARD_DIFFERENCES = {}
 # Our symbol -> KiCad's, for the comparison of pin numbers.
 LIBRARY_SYMBOLS = {"ADS131M04": ("Analog_ADC", "ADS131M04xPW"), "INA240A1": ("Amplifier_Current", "INA240A1PW"),
                    "INA228": ("Sensor_Energy", "INA228"), "PICO": ("MCU_Module", "RaspberryPi_Pico"),
