@@ -20,10 +20,13 @@ using rp2040::i2c_bus::Party;
 using rp2040::i2c_bus::State;
 
 Meter* the_meter = nullptr;
+void (*while_waiting_function)() = nullptr;
 
 // ---------------------------------------------------------------------------------------------------------- fast path
 // Frames in a row whose CRC fails before the ADC is brought up anew: 8 x 30.72 us, so a short disturbance does not stop it.
 constexpr std::uint32_t crc_errors_to_restart = 8;
+// Captures in a row that were thrown away; after a start it is samples_to_settle and one.
+constexpr std::uint32_t discarded_to_restart = 16;
 // Without DRDY for this long the ADC is taken as dead; between two attempts at least this long.
 constexpr std::uint32_t silence_us = 5'000;
 constexpr std::uint32_t retry_us = 100'000;
@@ -37,6 +40,7 @@ ads131m04::Input input = ads131m04::Input::pins;
 
 // The meter's level alone.
 std::uint32_t crc_errors_in_a_row = 0;
+std::uint32_t discarded_in_a_row = 0;
 std::uint32_t peak_next = 0;
 std::uint64_t peak_until_us = 0;
 bool peak_known = false;  // peak_next is where the readings went on
@@ -111,7 +115,7 @@ void collect_sample(const AdcSample& sample) {
     statistics.sum_i += sample.i[0];
     const std::int64_t difference = sample.i[0] - statistics.first_i;
     statistics.sum_i_squared += difference * difference;
-    collect_left.store(left - 1, std::memory_order_release);
+    rp2040::interrupts::write_flag(collect_left, left - 1);
 }
 
 void feed_broken(const Capture& capture) {
@@ -124,11 +128,15 @@ void feed_capture(const Capture& capture) {
         was_streaming = !was_streaming;
         samples_in_row = 0;
     }
+    const std::uint8_t* const frame = capture.frame.data();
     if (capture.discarded) {
+        // An ADC that was reset is eight times slower, so each of its edges looks like one after a gap: only its status tells.
+        const bool reset = ads131m04::crc_fits(frame) && !ads131m04::configured(ads131m04::answer(frame));
+        if (reset || ++discarded_in_a_row >= discarded_to_restart) restart_wanted.store(1, std::memory_order_relaxed);
         feed_broken(capture);
         return the_meter->on_adc_resynchronised();
     }
-    const std::uint8_t* const frame = capture.frame.data();
+    discarded_in_a_row = 0;
     if (!ads131m04::crc_fits(frame)) {
         feed_broken(capture);
         the_meter->on_adc_crc_error(capture.timer_us);
@@ -227,7 +235,7 @@ void begin_slow_read() {
 }
 
 void feed_slow() {
-    if (alert_seen.load(std::memory_order_acquire) != 0) {
+    if (rp2040::interrupts::read_flag(alert_seen) != 0) {
         const std::uint64_t when = alert_time;
         alert_seen.store(0, std::memory_order_release);
         the_meter->on_slow_alert(when);
@@ -237,7 +245,7 @@ void feed_slow() {
         conversion_failed.store(0, std::memory_order_relaxed);
         the_meter->on_slow_error();
     }
-    if (conversion_new.load(std::memory_order_acquire) != 0) {
+    if (rp2040::interrupts::read_flag(conversion_new) != 0) {
         conversion_new.store(0, std::memory_order_relaxed);
         the_meter->on_slow_conversion(conversion_code.load(std::memory_order_relaxed),
                                       static_cast<std::int16_t>(conversion_temperature.load(std::memory_order_relaxed)));
@@ -254,9 +262,10 @@ bool configure_slow_path() {
         rp2040::i2c_bus::submit(Party::main, settings_transfer);
         State state;
         do {
+            while_waiting_function();
             rp2040::i2c_bus::poll();
             state = settings_transfer.state.load(std::memory_order_acquire);
-        } while (state == State::queued || state == State::running);  // 110 us
+        } while (state == State::queued || state == State::running);  // 110 us; 20 ms when the bus hangs
         if (state != State::done) return false;
     }
     return true;
@@ -282,8 +291,9 @@ void poll_slow(std::uint32_t now) {
 
 void start_bus() { rp2040::i2c_bus::start(on_slow_end); }
 
-ads131m04::BringUp start(Meter& meter) {
+ads131m04::BringUp start(Meter& meter, void (*while_waiting)()) {
     the_meter = &meter;
+    while_waiting_function = while_waiting;
     rp2040::gpio::use_input(rp2040::pin::slow_alert, rp2040::gpio::Pull::up);
     rp2040::gpio::enable_edge(rp2040::pin::slow_alert);
     rp2040::peak_adc::start();
@@ -316,7 +326,7 @@ void feed() {
 }
 
 void on_alert() {
-    if (alert_seen.load(std::memory_order_acquire) != 0) return;
+    if (rp2040::interrupts::read_flag(alert_seen) != 0) return;
     alert_time = rp2040::timer_us();
     alert_seen.store(1, std::memory_order_release);
     rp2040::interrupts::pend(Interrupt::meter);

@@ -13,7 +13,8 @@ namespace wattrig::firmware::acquisition {
 
 void start_bus();  // I2C, first, as the EEPROM is on it, too
 // `meter` lives as long as the rig. Returns what the ADC said; the rig starts without it, too, and tries again.
-ads131m04::BringUp start(Meter& meter);
+// `while_waiting` is called again and again while the main loop waits for I2C.
+ads131m04::BringUp start(Meter& meter, void (*while_waiting)());
 void poll(std::uint64_t timer_us);  // at least each millisecond
 
 void feed();

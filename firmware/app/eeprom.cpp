@@ -43,7 +43,7 @@ bool carry_out(std::uint32_t write_bytes, std::uint32_t read_bytes) {
     while (!ended()) {
         while_waiting_function();
         rp2040::i2c_bus::poll();
-        (void)rp2040::interrupts::sleep_unless(ended);
+        if (!ended()) rp2040::interrupts::sleep_once();
     }
     return transfer.state.load(std::memory_order_relaxed) == State::done;
 }

@@ -1,6 +1,6 @@
 // The rig: puts meter, capture, USB and storage together. See firmware/README.md for the picture.
 
-#include <atomic>
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <string_view>
@@ -12,6 +12,7 @@
 #include "firmware/rp2040/adc_capture.hpp"
 #include "firmware/rp2040/board.hpp"
 #include "firmware/rp2040/clocks.hpp"
+#include "firmware/rp2040/flash_id.hpp"
 #include "firmware/rp2040/gpio.hpp"
 #include "firmware/rp2040/i2c_bus.hpp"
 #include "firmware/rp2040/interrupts.hpp"
@@ -26,7 +27,7 @@ namespace {
 using rp2040::Interrupt;
 using rp2040::usb_device::Pipe;
 
-// A rig whose EEPROM holds no serial number yet. Two of them on one host cannot be told apart.
+// A rig that has neither a serial number in its EEPROM nor a numbered flash. Two of them on one host cannot be told apart.
 constexpr std::string_view serial_unset = "UNSET";
 constexpr std::string_view product = "wattrig power meter";
 constexpr std::string_view product_old_chip = "wattrig power meter (chip before B2: USB)";
@@ -41,6 +42,7 @@ std::array<char, 16> serial{};
 // The longest reply: read_storage with 256 bytes, 16 + 8 + 32 + 256 + 4 = 316. take_reply asks for room for any frame.
 alignas(8) std::array<std::uint8_t, (protocol::maximum_frame_bytes + 7) / 8 * 8> reply;
 const std::uint8_t* samples_under_way = nullptr;
+bool samples_dropped = false;  // from the ring, by start_stream
 bool boot_loader_wanted = false;
 
 // ------------------------------------------------------------------------------------------------------------------ port
@@ -105,12 +107,12 @@ void pump() {
     if (meter == nullptr || !rp2040::usb_device::idle(Pipe::samples)) return;
     std::span<const std::uint8_t> frame = meter->front_frame();
     if (samples_under_way != nullptr) {
-        // Unless start_stream dropped it while it was being sent.
-        if (frame.data() == samples_under_way) {
+        if (!samples_dropped) {
             meter->pop_frame();
             frame = meter->front_frame();
         }
         samples_under_way = nullptr;
+        samples_dropped = false;
     }
     if (frame.empty()) return;
     samples_under_way = frame.data();
@@ -129,10 +131,8 @@ void take_commands() {
     if (command.bytes.empty()) return;
     meter->on_command(command.timer_us, command.bytes);
     rp2040::usb_device::release_command();
-    // A new stream: nothing more of the old one's last frame.
-    if (samples_under_way != nullptr && meter->front_frame().data() != samples_under_way) {
-        rp2040::usb_device::cancel(Pipe::samples);
-    }
+    // The frame that is being sent when a new stream begins goes out whole; its memory is not used again for 145 ms.
+    if (samples_under_way != nullptr && meter->front_frame().data() != samples_under_way) samples_dropped = true;
 }
 
 void send_replies() {
@@ -143,9 +143,15 @@ void send_replies() {
     if (size != 0) rp2040::usb_device::send(Pipe::replies, std::span(reply).first(size));
 }
 
-std::atomic<std::uint32_t> tick{0};  // set by SysTick
-bool something_to_do() {
-    return tick.load(std::memory_order_relaxed) != 0 || rp2040::usb_device::event_seen() || meter->reply_pending();
+// The sensor on the chip shares its ADC with the peak path, so it is read only while nothing streams: 0.1 ms each second.
+std::uint64_t temperature_at = 0;
+void measure_temperature(std::uint64_t now) {
+    constexpr std::uint32_t interval_us = 1'000'000;
+    if (meter->streaming() || now - temperature_at < interval_us) return;
+    temperature_at = now;
+    rp2040::peak_adc::stop();
+    meter->set_board_temperature(rp2040::peak_adc::chip_temperature());
+    rp2040::peak_adc::start();
 }
 
 void leave_for_boot_loader() {
@@ -192,7 +198,10 @@ void start_pins() {
     const std::int16_t chip_temperature = rp2040::peak_adc::chip_temperature();
     acquisition::start_bus();
     eeprom::start(while_waiting);
-    if (!eeprom::stored_serial(serial)) std::copy(serial_unset.begin(), serial_unset.end(), serial.begin());
+    if (!eeprom::stored_serial(serial) && !rp2040::flash_id(serial)) {
+        serial = {};
+        std::copy(serial_unset.begin(), serial_unset.end(), serial.begin());
+    }
     std::uint32_t boot_id = 0;
     if (!eeprom::count_boot(boot_id)) boot_id = 1u << 31 | rp2040::restart::next_start_number();
 
@@ -202,7 +211,7 @@ void start_pins() {
     config.peak_zero_reading = rp2040::peak_zero_reading;
     meter = new (meter_memory) Meter(config, make_port());
     meter->set_board_temperature(chip_temperature);
-    (void)acquisition::start(*meter);
+    (void)acquisition::start(*meter, while_waiting);
 
     const std::string_view name = rp2040::usb_device::chip_is_old() ? product_old_chip : product;
     auto& control =
@@ -212,8 +221,7 @@ void start_pins() {
 
     std::uint64_t polled_at = 0;
     for (;;) {
-        tick.store(0, std::memory_order_relaxed);
-        rp2040::usb_device::clear_event();
+        rp2040::interrupts::main_wanted.store(0, std::memory_order_relaxed);
         pump();
         take_commands();
         send_replies();
@@ -224,11 +232,11 @@ void start_pins() {
             rp2040::usb_device::poll();
             meter->poll(now);
             acquisition::poll(now);
+            measure_temperature(now);
             leave_for_boot_loader();
         }
-        // Three interrupts a sample wake the processor, and none of them concerns this loop.
-        while (!rp2040::interrupts::sleep_unless(something_to_do)) {
-        }
+        // A sync reply is due at a time of its own, so while one waits each wake-up looks at the clock.
+        meter->reply_pending() ? rp2040::interrupts::sleep_once() : rp2040::interrupts::sleep_until_wanted();
     }
 }
 
@@ -237,12 +245,12 @@ void start_pins() {
 
 namespace wattrig::rp2040 {
 
-extern "C" void systick_handler() { firmware::tick.store(1, std::memory_order_relaxed); }
+extern "C" void systick_handler() { interrupts::wake_main(); }
 
 extern "C" void gpio_handler() {
     if (gpio::edge_seen(pin::adc_drdy)) {
         gpio::acknowledge_edge(pin::adc_drdy);
-        adc_capture::on_edge();
+        return adc_capture::on_edge();  // with ALERT pending as well this handler is entered again
     }
     if (gpio::edge_seen(pin::slow_alert)) {
         gpio::acknowledge_edge(pin::slow_alert);

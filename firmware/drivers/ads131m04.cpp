@@ -1,5 +1,8 @@
 #include "firmware/drivers/ads131m04.hpp"
 
+#include <bit>
+#include <cstring>
+
 namespace wattrig::firmware::ads131m04 {
 namespace {
 
@@ -54,7 +57,7 @@ class Talk {
     std::uint16_t exchange(std::uint16_t command, std::uint16_t argument = 0) {
         const Frame out = {static_cast<std::uint8_t>(command >> 8), static_cast<std::uint8_t>(command), 0,
                            static_cast<std::uint8_t>(argument >> 8), static_cast<std::uint8_t>(argument)};
-        Frame in{};
+        alignas(4) Frame in{};
         bus_.transfer(bus_.context, out, in);
         crc_failed_ = crc_failed_ || !crc_fits(in.data());
         return answer(in.data());
@@ -81,10 +84,13 @@ std::uint16_t crc16(std::span<const std::uint8_t> bytes) {
 
 // Two bytes a step: half the cycles, and this runs for each sample.
 bool crc_fits(const std::uint8_t* frame) {
-    static_assert(checked_bytes == 15);
+    static_assert(checked_bytes == 15 && std::endian::native == std::endian::little);
+    const void* const words = __builtin_assume_aligned(frame, alignof(std::uint16_t));
     std::uint32_t value = 0xffff;
     for (std::size_t at = 0; at + 1 < checked_bytes; at += 2) {
-        value ^= static_cast<std::uint32_t>(frame[at] << 8 | frame[at + 1]);
+        std::uint16_t word;
+        std::memcpy(&word, static_cast<const std::uint8_t*>(words) + at, sizeof word);
+        value ^= __builtin_bswap16(word);
         value = std::uint32_t{crc16_table_before[value >> 8]} ^ crc16_table[value & 0xff];
     }
     value = (value << 8 & 0xffff) ^ crc16_table[value >> 8 ^ frame[checked_bytes - 1]];

@@ -21,7 +21,7 @@ using Frame = std::array<std::uint8_t, frame_bytes>;
 
 // CCITT, start ffff, not reflected, over all words before it (section 8.5.1.9).
 [[nodiscard]] std::uint16_t crc16(std::span<const std::uint8_t> bytes);
-[[nodiscard]] bool crc_fits(const std::uint8_t* frame);
+[[nodiscard]] bool crc_fits(const std::uint8_t* frame);  // aligned to 2
 
 [[nodiscard]] inline std::uint16_t answer(const std::uint8_t* frame) {
     return static_cast<std::uint16_t>(frame[0] << 8 | frame[1]);

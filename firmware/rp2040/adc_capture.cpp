@@ -118,9 +118,9 @@ void transfer(const firmware::ads131m04::Frame& out, firmware::ads131m04::Frame&
 
 const Capture* front() {
     const std::uint32_t oldest = tail.load(std::memory_order_relaxed);
-    return head.load(std::memory_order_acquire) == oldest ? nullptr : &captures[oldest % slots];
+    return interrupts::read_flag(head) == oldest ? nullptr : &captures[oldest % slots];
 }
-void pop() { tail.store(tail.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+void pop() { interrupts::write_flag(tail, tail.load(std::memory_order_relaxed) + 1); }
 void request_resynchronisation() { gap.store(1, std::memory_order_relaxed); }
 std::uint32_t last_edge_us() { return last_edge.load(std::memory_order_relaxed); }
 std::uint32_t longest_read_us() { return longest_read.load(std::memory_order_relaxed); }
@@ -136,7 +136,7 @@ void on_edge() {
         gap.store(1, std::memory_order_relaxed);
         return;
     }
-    room = head.load(std::memory_order_relaxed) - tail.load(std::memory_order_acquire) < slots;
+    room = head.load(std::memory_order_relaxed) - interrupts::read_flag(tail) < slots;
     Capture& capture = slot_in_work();
     capture.timer_us = now;
     capture.peak_position = static_cast<std::uint16_t>(peak_adc::position());
@@ -166,7 +166,7 @@ extern "C" void dma0_handler() {
         if (took > longest_read.load(std::memory_order_relaxed)) longest_read.store(took, std::memory_order_relaxed);
     }
     if (!room) return;
-    head.store(head.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    interrupts::write_flag(head, head.load(std::memory_order_relaxed) + 1);
     interrupts::pend(Interrupt::meter);
 }
 

@@ -4,13 +4,14 @@
 //     0  DRDY and the end of its SPI transfer: 2 us of code, stamps and starts, never waits for anybody
 //     1  meter: takes the captured frames through the core (CRC, sums, blocks, peaks)
 //     2  USB
-//     3  I2C
+//     3  I2C, SysTick
 //        main loop: CRC of frames, commands, storage, watchdog
 //
 // Levels talk downwards through mailboxes and by pending one of the interrupts that no peripheral is wired to (26..31).
 //
 // Thread rule: any.
 
+#include <atomic>
 #include <cstdint>
 
 #include "firmware/rp2040/registers.hpp"
@@ -50,17 +51,31 @@ inline void set_priorities() {
     set_priority(Interrupt::usb_kick, 2);
     set_priority(Interrupt::i2c, 3);
     set_priority(Interrupt::i2c_kick, 3);
+    (scb + 0x20).write(3u << 30);  // SHPR3: SysTick
 }
 
-// Sleeps until an interrupt is pending, unless `ready` is true; returns which of the two. What makes it true cannot slip in
-// between. Interrupts are off for some 20 cycles; those that come run on return.
-template <class Ready>
-[[nodiscard]] bool sleep_unless(Ready ready) {
-    asm volatile("cpsid i" ::: "memory");
-    const bool is_ready = ready();
-    if (!is_ready) asm volatile("wfi" ::: "memory");
-    asm volatile("cpsie i" ::: "memory");
-    return is_ready;
+// Set by whoever has news for the main loop, cleared by it.
+inline std::atomic<std::uint32_t> main_wanted{0};
+inline void wake_main() { main_wanted.store(1, std::memory_order_relaxed); }
+// Sleeps until then. Three interrupts a sample wake the processor and do not concern the main loop, so this is short. News that
+// come between the look and the sleep wait for the next interrupt, the tick at the latest: 200 us.
+inline void sleep_until_wanted() {
+    while (main_wanted.load(std::memory_order_relaxed) == 0) asm volatile("wfi" ::: "memory");
+}
+inline void sleep_once() { asm volatile("wfi" ::: "memory"); }
+
+// One core: what an interrupt must see before a flag needs to be kept in order by the compiler alone, a barrier of the
+// processor would cost and do nothing.
+template <class T>
+[[nodiscard]] T read_flag(const std::atomic<T>& flag) {
+    const T value = flag.load(std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_acquire);
+    return value;
+}
+template <class T>
+void write_flag(std::atomic<T>& flag, T value) {
+    std::atomic_signal_fence(std::memory_order_release);
+    flag.store(value, std::memory_order_relaxed);
 }
 
 }  // namespace interrupts

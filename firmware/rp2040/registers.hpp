@@ -23,6 +23,7 @@ class Register {
     std::uint32_t address_;
 };
 
+inline constexpr Register ssi{0x18000000};
 inline constexpr Register sysinfo_chip_id{0x40000000};
 inline constexpr Register clocks{0x40008000};
 inline constexpr Register resets{0x4000c000};

@@ -31,7 +31,6 @@ struct InPipe {
     // Read by the main loop.
     std::atomic<std::uint32_t> armed_at_us{0};
     std::atomic<std::uint32_t> armed_now{0};
-    std::atomic<std::uint32_t> cancelled{0};
     std::atomic<std::uint32_t> completed{0};  // packets
 };
 constinit InPipe pipes[2] = {{.endpoint = 1, .buffer = memory_samples}, {.endpoint = 2, .buffer = memory_replies}};
@@ -64,7 +63,6 @@ struct {
 
 std::uint32_t frames = 0;                   // starts of frame since boot, interrupt only
 std::atomic<std::uint32_t> frame_at_us{0};  // TIMER's low word at the latest one
-std::atomic<std::uint32_t> event{0};
 std::atomic<std::uint32_t> is_configured{0};
 std::atomic<std::uint32_t> is_suspended{0};
 
@@ -231,11 +229,10 @@ void on_in_sent(InPipe& pipe) {
     pipe.toggle = !pipe.toggle;
     pipe.completed.store(pipe.completed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     pipe.sent += pipe.packet;
-    if (pipe.last || pipe.cancelled.load(std::memory_order_relaxed) != 0) {
+    if (pipe.last) {
         pipe.sent = 0;
-        pipe.cancelled.store(0, std::memory_order_relaxed);
         pipe.bytes.store(nullptr, std::memory_order_release);
-        event.store(1, std::memory_order_relaxed);
+        interrupts::wake_main();
         return;
     }
     arm_in(pipe);
@@ -258,7 +255,7 @@ void on_out_received(std::uint64_t now) {
     if (ended && out.received != 0) {
         out.timer_us = now;
         out.ready.store(1, std::memory_order_release);
-        event.store(1, std::memory_order_relaxed);
+        interrupts::wake_main();
     } else {
         arm_out();
     }
@@ -403,11 +400,9 @@ bool idle(Pipe pipe) { return pipes[static_cast<std::uint32_t>(pipe)].bytes.load
 void send(Pipe pipe, std::span<const std::uint8_t> bytes) {
     InPipe& to = pipes[static_cast<std::uint32_t>(pipe)];
     to.size = static_cast<std::uint32_t>(bytes.size());
-    to.cancelled.store(0, std::memory_order_relaxed);
     to.bytes.store(bytes.data(), std::memory_order_release);
     interrupts::pend(Interrupt::usb_kick);
 }
-void cancel(Pipe pipe) { pipes[static_cast<std::uint32_t>(pipe)].cancelled.store(1, std::memory_order_relaxed); }
 bool may_send_now() { return !quiet(50); }
 
 Command command() {
@@ -420,8 +415,6 @@ void release_command() {
     interrupts::pend(Interrupt::usb_kick);
 }
 
-bool event_seen() { return event.load(std::memory_order_relaxed) != 0; }
-void clear_event() { event.store(0, std::memory_order_relaxed); }
 bool configured() { return is_configured.load(std::memory_order_relaxed) != 0; }
 std::uint32_t block_resets() { return resets_of_block; }
 bool chip_is_old() { return sysinfo_chip_id.read() >> 28 < 2; }

@@ -27,7 +27,6 @@ void poll();  // at least each millisecond: endpoints that are stuck, leaving an
 // A whole transfer, aligned to 4. It begins again from its first byte when the bus was reset in its midst.
 [[nodiscard]] bool idle(Pipe pipe);
 void send(Pipe pipe, std::span<const std::uint8_t> bytes);
-void cancel(Pipe pipe);  // nothing of it is sent after the packet that is under way
 // False late in a frame, when `send` would have to wait for the next one.
 [[nodiscard]] bool may_send_now();
 
@@ -39,9 +38,6 @@ struct Command {
 [[nodiscard]] Command command();
 void release_command();  // the next one may come
 
-// Something happened that the main loop waits for, a transfer's end or a command, since it was cleared.
-[[nodiscard]] bool event_seen();
-void clear_event();
 [[nodiscard]] bool configured();
 [[nodiscard]] std::uint32_t block_resets();  // since boot: how often a stuck endpoint made poll reset the controller
 [[nodiscard]] bool chip_is_old();            // before B2
