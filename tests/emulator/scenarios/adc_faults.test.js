@@ -43,8 +43,14 @@ test("a missed DRDY", () => {
   assert.equal(last.segment, before.segment + 1);
 });
 
-test("a reset of the ADC", () => {
-  const { before, flags, last } = after(() => rig.adc.brownOut(), 250);
+// At several places of the sample period: what the firmware sees first depends on whether a frame is under way.
+for (const phase_ns of [0, 3000, 6000, 10_000, 15_000, 25_000]) test(`a reset of the ADC ${phase_ns / 1000} us after DRDY`, () => {
+  const { before, flags, last } = after(() => {
+    const conversions = rig.adc.conversions.length;
+    while (rig.adc.conversions.length === conversions) rig.board.run(100);
+    rig.board.run(phase_ns + 100);
+    rig.adc.brownOut();
+  }, 60);
   assert.ok(flags & flag.resynchronised);
   assert.ok(last.segment > before.segment);
   assert.ok(last.lost_samples > before.lost_samples);

@@ -11,8 +11,18 @@ const gain_error = 1.05;
 const offset_ampere = 0.02;
 const window_ns = 100_000;
 
+// The RC in front of the MCU's ADC, in closed form: edges lie at least nine time constants apart.
+const rc_ns = 2200;
 class CoarseLoad extends Load {
-  amplifierVolt(nanos) { return 1.25 + (this.ampere(nanos - 2200) * gain_error + offset_ampere) * 0.2; } // 2.2 us: the RC
+  filteredAmpere(nanos) {
+    const now = this.ampere(nanos);
+    const spike = this.spikes[this.at];
+    const inside = spike && nanos >= spike.begin_ns;
+    const edge_ns = inside ? spike.begin_ns : (this.spikes[this.at - 1]?.end_ns ?? -1e9);
+    const before = inside ? this.base_ampere : (this.spikes[this.at - 1]?.ampere ?? now);
+    return now + (before - now) * Math.exp(-(nanos - edge_ns) / rc_ns);
+  }
+  amplifierVolt(nanos) { return 1.25 + (this.filteredAmpere(nanos) * gain_error + offset_ampere) * 0.2; }
 }
 const widths_us = [20, 50, 100, 200, 500, 1000, 3000, 10000];
 const amperes = [5.5, 0.1, 3, 1.5, 4.2, 0.5, 2.2, 5.0];
