@@ -39,13 +39,25 @@ struct ListArguments {
 };
 struct DoctorArguments {
     bool json = false;
+    bool install_udev_rule = false;
+};
+struct ServeArguments {
+    std::string rig = "usb";
+    std::string listen = "127.0.0.1:4711";
+    bool allow_update = false;
+};
+struct UpdateArguments {
+    std::string file;
+    std::string rig = "usb";
+    bool allow_remote = false, allow_older = false;
 };
 // The command line was answered already (--help, --version) or refused; the program ends with this.
 struct Ended {
     int exit_code = 0;
 };
 
-using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, ListArguments, DoctorArguments>;
+using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, ListArguments, DoctorArguments,
+                               ServeArguments, UpdateArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

@@ -18,6 +18,8 @@ struct Command {
     int operator()(const ReportArguments& arguments) const { return report(arguments); }
     int operator()(const ListArguments& arguments) const { return list(arguments); }
     int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
+    int operator()(const ServeArguments& arguments) const { return serve_rig(arguments); }
+    int operator()(const UpdateArguments& arguments) const { return update_rig(arguments); }
 };
 
 }  // namespace
