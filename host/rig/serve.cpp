@@ -144,10 +144,10 @@ struct RigServer::State final : LinkHandler {
                 notice(peer + " is connected");
                 return bytes.subspan(k + 1);
             }
-            break;
+            drop("its token is missing or wrong");
+            return {};
         }
-        if (greeting.size() > longest_greeting || bytes.back() == '\n' ||
-            !greeting.starts_with(token_word.substr(0, greeting.size())))
+        if (greeting.size() > longest_greeting || !greeting.starts_with(token_word.substr(0, greeting.size())))
             drop("its token is missing or wrong");
         return {};
     }
@@ -202,8 +202,8 @@ Result<void> RigServer::run(const std::atomic<bool>& stop) {
     while (!stop.load(std::memory_order_relaxed)) {
         if (s_->broken) return *s_->broken;
         const HostTime now = real_host_time();
+        s_->read();  // first: a client that has gone makes room for the next
         s_->accept();
-        s_->read();
         s_->link.poll(now);
         s_->write();
         // The link wakes at its own bytes; commands of the client wait for a millisecond at most, which widens the bound of the

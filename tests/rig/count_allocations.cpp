@@ -4,7 +4,7 @@
 #include <new>
 
 namespace wattrig::test {
-std::atomic<std::uint64_t> allocations{0};
+thread_local std::uint64_t allocations = 0;
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -1,7 +1,7 @@
 #pragma once
-// Linked into a test program, counts its calls of operator new. Not with sanitizers, whose own operators stay in force.
+// Linked into a test program, counts each thread's calls of operator new. Not with sanitizers, whose own operators stay in
+// force.
 
-#include <atomic>
 #include <cstdint>
 
 namespace wattrig::test {
@@ -11,6 +11,6 @@ inline constexpr bool counts_allocations = false;
 #else
 inline constexpr bool counts_allocations = true;
 #endif
-extern std::atomic<std::uint64_t> allocations;
+extern thread_local std::uint64_t allocations;
 
 }  // namespace wattrig::test
