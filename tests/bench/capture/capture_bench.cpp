@@ -132,7 +132,8 @@ void run_rig(const Sockets& sockets, const std::atomic<bool>& end) {
     while (!end) {
         std::this_thread::sleep_for(500us);
         const auto now_us = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC_RAW) - begin) / 1000;
-        for (; sample * 768 / 25 <= now_us; ++sample)
+        // Behind after a pause of the machine: a few blocks a turn, so that the ring does not run over.
+        for (int turn = 0; turn < 600 && sample * 768 / 25 <= now_us; ++turn, ++sample)
             meter->on_adc_sample(sample * 768 / 25,
                                  {{5'000'000, 0}, {1'000'000 + static_cast<std::int32_t>(sample % 1000), 0}, 128});
         for (ssize_t size; (size = recv(sockets.commands[1], bytes.data(), bytes.size(), 0)) > 0;)
