@@ -77,7 +77,7 @@ Arguments parse_arguments(int count, const char* const* values) {
     run_command->add_option("--target", run.target, "file to test, or sim:MODEL for a simulated drive (wattrig list models)");
     run_command->add_option(
         "--rig", run.rig,
-        "where power comes from: sim, none, replay:FILE, tcp:HOST:PORT (default: sim for a simulated drive, "
+        "where power comes from: usb, usb:SERIAL, sim, none, replay:FILE, tcp:HOST:PORT (default: sim for a simulated drive, "
         "else none)");
     run_command->add_option("--out", run.out, "run directory, new or empty (default: wattrig-runs/SUITE-DATE-TIME)");
     run_command->add_option("--scale", run.scale, "less time and data, 0 < F <= 1; the result is marked not comparable")
@@ -143,6 +143,23 @@ Arguments parse_arguments(int count, const char* const* values) {
     DoctorArguments doctor;
     CLI::App* doctor_command = app.add_subcommand("doctor", "say whether this machine is fit for measuring");
     doctor_command->add_flag("--json", doctor.json, "as JSON");
+    doctor_command->add_flag("--install-udev-rule", doctor.install_udev_rule, "let users of this machine open rigs (as root)");
+
+    ServeArguments serve;
+    CLI::App* serve_command = app.add_subcommand("serve-rig", "share a rig of this machine over TCP");
+    serve_command->add_option("--rig", serve.rig, "usb or usb:SERIAL (default: the only one)");
+    serve_command->add_option("--listen", serve.listen,
+                              "ADDRESS:PORT (default 127.0.0.1:4711); beyond loopback the token in WATTRIG_TOKEN is asked for");
+    serve_command->add_flag("--allow-update", serve.allow_update, "let clients send the rig into its boot loader");
+
+    UpdateArguments update;
+    CLI::App* rig_command = app.add_subcommand("rig", "look after a rig");
+    rig_command->require_subcommand(1);
+    CLI::App* update_command = rig_command->add_subcommand("update", "put new firmware on a rig");
+    update_command->add_option("FILE", update.file, "firmware image, UF2")->required();
+    update_command->add_option("--rig", update.rig, "usb, usb:SERIAL or tcp:HOST:PORT (default: the only one on USB)");
+    update_command->add_flag("--allow-remote", update.allow_remote, "also over TCP; somebody has to copy the file there");
+    update_command->add_flag("--allow-older", update.allow_older, "also when the image is older than what the rig has");
 
     try {
         app.parse(count, values);
@@ -185,6 +202,8 @@ Arguments parse_arguments(int count, const char* const* values) {
     if (*compare_command) return compared;
     if (*export_command) return exported;
     if (*list_command) return list;
+    if (*serve_command) return serve;
+    if (*update_command) return update;
     return doctor;
 }
 

@@ -53,6 +53,17 @@ struct ListArguments {
 };
 struct DoctorArguments {
     bool json = false;
+    bool install_udev_rule = false;
+};
+struct ServeArguments {
+    std::string rig = "usb";
+    std::string listen = "127.0.0.1:4711";
+    bool allow_update = false;
+};
+struct UpdateArguments {
+    std::string file;
+    std::string rig = "usb";
+    bool allow_remote = false, allow_older = false;
 };
 // The command line was answered already (--help, --version) or refused; the program ends with this.
 struct Ended {
@@ -60,7 +71,7 @@ struct Ended {
 };
 
 using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments,
-                               ListArguments, DoctorArguments>;
+                               ListArguments, DoctorArguments, ServeArguments, UpdateArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

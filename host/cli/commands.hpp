@@ -25,6 +25,9 @@ int compare(const CompareArguments& arguments);
 int export_run(const ExportArguments& arguments);
 int list(const ListArguments& arguments);
 int doctor(const DoctorArguments& arguments);
+int install_rule();  // doctor --install-udev-rule
+int serve_rig(const ServeArguments& arguments);
+int update_rig(const UpdateArguments& arguments);
 
 std::string program_version();  // "0.1.0"
 

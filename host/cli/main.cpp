@@ -20,6 +20,8 @@ struct Command {
     int operator()(const ExportArguments& arguments) const { return export_run(arguments); }
     int operator()(const ListArguments& arguments) const { return list(arguments); }
     int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
+    int operator()(const ServeArguments& arguments) const { return serve_rig(arguments); }
+    int operator()(const UpdateArguments& arguments) const { return update_rig(arguments); }
 };
 
 }  // namespace
