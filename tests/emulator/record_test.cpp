@@ -62,8 +62,7 @@ struct Spike {
 
 // Largest error of all spikes, in parts of what is allowed: 1 % and 20 mA.
 double worst_error(bool fitted) {
-    power::FrontEnd parts;
-    parts.peak_lsb_volt = 3.3 / 4096;  // the reference that the board's firmware assumes
+    const power::FrontEnd parts;
     const power::RailCalibration rail = power::nominal_calibration(parts).rails[0];
     power::PeakPath path(rail, parts);
     const Record record = read_record("emulated_peak.bin");

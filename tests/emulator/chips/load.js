@@ -6,7 +6,7 @@ const amplifier_gain = 20;
 const amplifier_zero_volt = 1.25;
 const full_scale_volt = 1.2;
 const divider = 2.0 / 6.02;
-const reference_volt = 3.3;
+const reference_volt = 7.5; // of the MCU's ADC, as seen from the amplifier: 3.0 V behind a divider of 2/5
 const clip = (code) => Math.max(-8388608, Math.min(8388607, code));
 
 export function mix(n) {

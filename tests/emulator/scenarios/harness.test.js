@@ -104,7 +104,7 @@ test("24LC256: a page wraps, is busy for 5 ms, and power may go at any byte", ()
   assert.equal(chip.start(false, 90e6), false);
 });
 test("the MCU's ADC: steps of E11 and 8.7 effective bits", () => {
-  const at = (code) => convert(((code + 0.5) / 4096) * 3.3, 0, 0, { noise: 0, ripple: 0 });
+  const at = (code) => convert(((code + 0.5) / 4096) * 7.5, 0, 0, { noise: 0, ripple: 0 });
   const widths = new Map();
   for (let k = 0; k < 4096 * 16; k++) {
     const code = at(k / 16);

@@ -57,9 +57,9 @@ test("the stream is whole and the readings are the model's", () => {
   assert.equal(rig.compare().wrong, 0);
   const quiet = rig.blocks.find((block) => block.first_time * 8 > 880e6);
   const mean = quiet.peak.sum_low / quiet.peak.readings;
-  const ideal = ((1.25 + (0.3 * gain_error + offset_ampere) * 0.2) / 3.3) * 4096;
-  // E11: two wide codes of 8 lie below, four over the whole range; a converter rounds down.
-  const expected = ideal * ((4096 + 4 * 8) / 4096) - 2 * 8 - 0.5;
+  const ideal = ((1.25 + (0.3 * gain_error + offset_ampere) * 0.2) / 7.5) * 4096;
+  // E11: one wide code of 8 lies below, four over the whole range; a converter rounds down.
+  const expected = ideal * ((4096 + 4 * 8) / 4096) - 8 - 0.5;
   assert.ok(Math.abs(mean - expected) < 1, `mean reading ${mean}, the model gives ${expected}`);
   assert.ok(rig.blocks.slice(1).every((block) => block.peak.readings === 576));
   assert.equal(rig.blocks.at(-1).peak_overruns, 0);
