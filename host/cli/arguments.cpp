@@ -90,7 +90,13 @@ Arguments parse_arguments(int count, const char* const* values) {
     run_command->add_option("--cpus", cpus, "CPUs for the I/O threads, such as 0,1 or 2-5");
     run_command->add_flag("--buffered", run.buffered, "through the page cache instead of O_DIRECT");
     run_command->add_flag("--keep", run.keep, "keep the file that was made for the run");
-    run_command->add_flag("--overwrite-data", run.overwrite_data, "let a suite that writes use a file that holds other data");
+    run_command->add_option(
+        "--destroy", run.destroy,
+        "serial number of the drive whose contents a suite that writes may destroy; without it no device is "
+        "ever written");
+    run_command->add_flag("--overwrite-data", run.overwrite_data,
+                          "let a suite that writes use a file that holds other data, or a device with a partition table or "
+                          "filesystem");
     run_command->add_flag("--plan", run.plan, "print what would be done and stop");
     run_command->add_flag("--json", run.json, "print the result as JSON on standard output, all else on standard error");
     run_command->add_flag("--quiet", run.quiet, "no progress and no notices");

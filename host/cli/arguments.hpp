@@ -16,6 +16,7 @@ struct RunArguments {
     std::string rig;          // empty: sim for sim:MODEL, else none
     std::string out;          // empty: wattrig-runs/SUITE-DATE-TIME
     std::string calibration;  // path; empty = the rig's own, or nominal
+    std::string destroy;      // serial of the device that may be written
     double scale = 1;
     std::uint64_t seed = 1;
     std::string fidelity = "exact";

@@ -42,6 +42,7 @@ class RealTarget final : public RunTarget {
         }
         request.keep = arguments_.keep;
         request.overwrite_data = arguments_.overwrite_data;
+        request.destroy = arguments_.destroy;
         request.fill_progress = [&console](double done) { console.fill(done); };
         request.stop_requested = [&stop] { return stop.load(std::memory_order_relaxed); };
         auto opened = target::Target::open(request);
@@ -87,6 +88,7 @@ class RealTarget final : public RunTarget {
 
     Result<runner::RunSummary> carry_out(const suites::Plan& plan, const recording::RunDirectory& directory,
                                          nlohmann::json run_json, const runner::RunHooks& hooks) override {
+        if (auto allowed = target_->begin_writing(); !allowed) return allowed.error();
         unsigned depth = 1;
         for (const suites::Step& step : plan.steps) depth = std::max(depth, step.workload.depth);
         const target::TargetInfo& info = target_->info();
