@@ -128,8 +128,11 @@ Result<std::unique_ptr<RunTarget>> make_real_target(const RunArguments& argument
     std::error_code error;
     std::uint64_t size = 0;
     if (std::filesystem::is_regular_file(arguments.target, error)) size = std::filesystem::file_size(arguments.target, error);
+    // Links, such as those of /dev/disk/by-id, lead to the name that the list has.
+    std::error_code unresolved;
+    const std::string path = std::filesystem::canonical(arguments.target, unresolved).string();
     for (const target::TargetInfo& device : target::list_block_devices())
-        if (device.path == arguments.target) size = device.size;
+        if (device.path == path) size = device.size;
     return std::unique_ptr<RunTarget>(std::make_unique<RealTarget>(arguments, error ? 0 : size));
 }
 

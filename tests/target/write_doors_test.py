@@ -110,10 +110,10 @@ def trace(wattrig):
         with open(decoy.file, "rb") as file:
             before = file.read()
         serial = "loop:" + decoy.file
-        writes = ["--set", "pattern=randwrite", "--set", "runtime=100ms", "--set", "depth=1", "--scale", "0.01"]
+        writes = ["--set", "pattern=randwrite", "--set", "runtime=100ms", "--set", "depth=1", "--set", "span=16MiB"]
         commands = [
             ("list", ["list", "targets"], 0), ("list rigs", ["list", "rigs"], 0), ("doctor", ["doctor"], 0),
-            ("read", ["run", "qd-sweep", "--target", decoy.device, "--set", "runtime=100ms", "--set", "depth=1"], 0),
+            ("read", ["run", "qd-sweep", "--target", decoy.device, "--set", "span=16MiB", "--set", "runtime=100ms", "--set", "depth=1"], 0),
             ("plan", ["run", "qd-sweep", "--target", decoy.device, "--plan"] + writes, 0),
             ("no serial", ["run", "qd-sweep", "--target", decoy.device] + writes, 0),
             ("wrong serial", ["run", "qd-sweep", "--target", link, "--destroy", "S123"] + writes, 0),
