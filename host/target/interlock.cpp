@@ -260,17 +260,12 @@ Result<int> WritePermit::begin_writing() {
 Result<ControllerPermit> ControllerPermit::ask(const std::string& controller, const WriteRequest& request,
                                                const Machine& machine) {
     const auto disks = disks_of_controller(machine.root, controller);
-    if (disks.empty() && !fs::exists(machine.root + "/sys/class/nvme/" + controller))
-        return refused(controller, "path check: there is no such NVMe controller; `wattrig list targets` shows the drives");
-    // Without a namespace nothing can be lost that has a name, but the controller must still be the one that is meant.
-    if (disks.empty()) {
-        const std::string found = sysfs::read_text(machine.root + "/sys/class/nvme/" + controller + "/serial").value_or("");
-        if (found.empty() || found != request.serial)
-            return refused(controller,
-                           fmt::format("serial check: '{}' was typed, but this controller is '{}'", request.serial, found));
-    }
     ControllerPermit permit;
     permit.controller_ = controller;
+    permit.serial_ = request.serial;
+    permit.root_ = machine.root;
+    // Also where it has no namespace that could be looked at.
+    if (auto same = permit.check_serial(); !same) return same.error();
     for (const std::string& disk : disks) {
         WriteRequest one = request;
         one.path = "/dev/" + disk;
@@ -281,7 +276,21 @@ Result<ControllerPermit> ControllerPermit::ask(const std::string& controller, co
     return permit;
 }
 
+Result<void> ControllerPermit::check_serial() const {
+    const std::string folder = root_ + "/sys/class/nvme/" + controller_;
+    if (!fs::exists(folder))
+        return refused(controller_, "path check: there is no such NVMe controller; `wattrig list targets` shows the drives");
+    const std::string found = sysfs::read_text(folder + "/serial").value_or("");
+    if (found.empty() || found != serial_)
+        return refused(controller_,
+                       fmt::format("serial check: '{}' was typed, but this controller is '{}'; check that this is the "
+                                   "drive that is meant",
+                                   serial_, found));
+    return {};
+}
+
 Result<void> ControllerPermit::confirm() const {
+    if (auto same = check_serial(); !same) return same;
     for (const WritePermit& permit : permits_)
         if (auto same = permit.confirm(); !same) return same;
     return {};

@@ -70,7 +70,8 @@ class ControllerPermit {
     void release() { permits_.clear(); }
 
   private:
-    std::string controller_;
+    [[nodiscard]] Result<void> check_serial() const;
+    std::string controller_, serial_, root_;
     std::vector<WritePermit> permits_;
 };
 

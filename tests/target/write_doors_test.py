@@ -17,6 +17,7 @@ OPENERS = {
     "host/target/interlock.cpp": "the door itself",
     "host/target/block_device.cpp": "O_RDONLY",
     "host/target/file_target.cpp": "regular files: O_EXCL when made, fstat after open",
+    "host/nvme/settings.cpp": "the restore record in the run directory, O_NOFOLLOW",
     "host/nvme/linux_device.cpp": "controller's character device, O_RDONLY: commands pass by ioctl, destroying ones need a permit",
     "host/recording": "files of the run directory",
     "host/analysis": "files of the run directory",
