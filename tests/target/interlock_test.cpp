@@ -148,7 +148,8 @@ TEST(Interlock, MountedWholeDisk) {
     if (!(disk.ready())) GTEST_SKIP() << cannot_here;
     const std::string point = disk.folder().file("mount");
     fs::create_directory(point);
-    if (!(disk.run("mkfs.ext4 -q " + disk.device()) && disk.run("mount " + disk.device() + " " + point, "umount " + point)))
+    if (!(disk.run("mkfs.ext4 -q " + disk.device()) &&
+          disk.run("mount -o ro " + disk.device() + " " + point, "umount " + point)))
         GTEST_SKIP() << cannot_here;
     disk.expect_refused(disk.request(true), AllOf(HasSubstr("mount check"), HasSubstr(point), HasSubstr("umount")));
 }
@@ -158,7 +159,7 @@ TEST(Interlock, DiskWithAMountedPartition) {
     if (!(disk.ready() && disk.add_partition())) GTEST_SKIP() << cannot_here;
     const std::string point = disk.folder().file("mount"), part = disk.device() + "p1";
     fs::create_directory(point);
-    if (!(disk.run("mkfs.ext4 -q " + part) && disk.run("mount " + part + " " + point, "umount " + point)))
+    if (!(disk.run("mkfs.ext4 -q " + part) && disk.run("mount -o ro " + part + " " + point, "umount " + point)))
         GTEST_SKIP() << cannot_here;
     disk.expect_refused(disk.request(true), AllOf(HasSubstr("mount check"), HasSubstr(disk.name() + "p1"), HasSubstr(point)));
 }
@@ -170,7 +171,7 @@ TEST(Interlock, PartitionOfADiskWithAnotherOneMounted) {
         GTEST_SKIP() << cannot_here;
     const std::string point = disk.folder().file("mount"), part = disk.device() + "p1";
     fs::create_directory(point);
-    if (!(disk.run("mkfs.ext4 -q " + part) && disk.run("mount " + part + " " + point, "umount " + point)))
+    if (!(disk.run("mkfs.ext4 -q " + part) && disk.run("mount -o ro " + part + " " + point, "umount " + point)))
         GTEST_SKIP() << cannot_here;
     WriteRequest request = disk.request(true);
     request.path = disk.device() + "p2";
@@ -182,7 +183,7 @@ TEST(Interlock, MountedPartitionItself) {
     if (!(disk.ready() && disk.add_partition())) GTEST_SKIP() << cannot_here;
     const std::string point = disk.folder().file("mo unt"), part = disk.device() + "p1";
     fs::create_directory(point);
-    if (!(disk.run("mkfs.ext4 -q " + part) && disk.run("mount " + part + " '" + point + "'", "umount '" + point + "'")))
+    if (!(disk.run("mkfs.ext4 -q " + part) && disk.run("mount -o ro " + part + " '" + point + "'", "umount '" + point + "'")))
         GTEST_SKIP() << cannot_here;
     WriteRequest request = disk.request(true);
     request.path = part;
@@ -201,7 +202,7 @@ TEST(Interlock, MountedInAnotherNamespace) {
     if (child == 0) {
         char answer = 'n';
         if (unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-            mount(disk.device().c_str(), point.c_str(), "ext4", 0, nullptr) == 0)
+            mount(disk.device().c_str(), point.c_str(), "ext4", MS_RDONLY, nullptr) == 0)
             answer = 'y';
         if (write(told[1], &answer, 1) != 1) _exit(1);
         pause();
