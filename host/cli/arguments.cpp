@@ -124,6 +124,23 @@ Arguments parse_arguments(int count, const char* const* values) {
     DoctorArguments doctor;
     CLI::App* doctor_command = app.add_subcommand("doctor", "say whether this machine is fit for measuring");
     doctor_command->add_flag("--json", doctor.json, "as JSON");
+    doctor_command->add_option("--restore", doctor.restore,
+                               "run directory (or folder of some): put back drive settings that a killed run left changed");
+
+    PowerArguments power;
+    CLI::App* power_command = app.add_subcommand("power", "switch the power of the drive in a rig");
+    power_command->add_option("ACTION", power.action, "on, off or cycle")
+        ->required()
+        ->check(CLI::IsMember({"on", "off", "cycle"}));
+    power_command->add_option("DEVICE", power.device, "the drive in the rig: /dev/nvme0, or a link of /dev/disk/by-id");
+    power_command->add_option("--rig", power.rig, "whose switch: tcp:HOST:PORT or sim");
+    power_command->add_option("--serial", power.serial, "serial number of the drive, as on its label");
+    power_command->add_flag("--no-device", power.no_device, "the drive in the rig is not connected to this machine");
+
+    StatesArguments states;
+    CLI::App* states_command = app.add_subcommand("states", "power states: what the drive declares, set and read back each");
+    states_command->add_option("DEVICE", states.device, "NVMe controller, such as /dev/nvme0")->required();
+    states_command->add_option("--out", states.out, "folder for the record of changed settings (default: wattrig-runs/states)");
 
     try {
         app.parse(count, values);
@@ -149,6 +166,8 @@ Arguments parse_arguments(int count, const char* const* values) {
     if (*analyze_command) return analyze;
     if (*report_command) return report;
     if (*list_command) return list;
+    if (*power_command) return power;
+    if (*states_command) return states;
     return doctor;
 }
 

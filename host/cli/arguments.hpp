@@ -40,13 +40,25 @@ struct ListArguments {
 };
 struct DoctorArguments {
     bool json = false;
+    std::string restore;  // run directory, or a folder of some, whose changed drive settings are put back
+};
+struct PowerArguments {
+    std::string action;  // on, off, cycle
+    std::string device;  // /dev/nvme0, a namespace, a by-id link
+    std::string rig, serial;
+    bool no_device = false;
+};
+struct StatesArguments {
+    std::string device;
+    std::string out;  // run directory for the restore record
 };
 // The command line was answered already (--help, --version) or refused; the program ends with this.
 struct Ended {
     int exit_code = 0;
 };
 
-using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, ListArguments, DoctorArguments>;
+using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, ListArguments, DoctorArguments,
+                               PowerArguments, StatesArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

@@ -18,6 +18,8 @@ struct Command {
     int operator()(const ReportArguments& arguments) const { return report(arguments); }
     int operator()(const ListArguments& arguments) const { return list(arguments); }
     int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
+    int operator()(const PowerArguments& arguments) const { return power(arguments); }
+    int operator()(const StatesArguments& arguments) const { return states(arguments); }
 };
 
 }  // namespace
