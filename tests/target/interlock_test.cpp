@@ -63,7 +63,13 @@ class Disk {
         return done;
     }
     // A partition that the kernel knows, without a table on the disk.
-    bool add_partition() { return run("addpart " + device_ + " 1 2048 16384", "delpart " + device_ + " 1"); }
+    bool add_partition(int number = 1, int start = 2048, int sectors = 16384) {
+        const std::string which = device_ + " " + std::to_string(number);
+        // A partition of an earlier test may have been busy when it was to be removed; this loop device is ours now.
+        command("delpart " + which);
+        return run("addpart " + which + " " + std::to_string(start) + " " + std::to_string(sectors),
+                   "for i in 1 2 3 4 5 6 7 8; do delpart " + which + " && break; sleep 0.1; done");
+    }
     [[nodiscard]] std::string contents() const {
         sync();
         return ScratchFolder::read(file_);
@@ -167,8 +173,7 @@ TEST(Interlock, DiskWithAMountedPartition) {
 TEST(Interlock, PartitionOfADiskWithAnotherOneMounted) {
     Disk disk;
     if (!(disk.ready() && disk.add_partition())) GTEST_SKIP() << cannot_here;
-    if (!(disk.run("addpart " + disk.device() + " 2 20480 8192", "delpart " + disk.device() + " 2")))
-        GTEST_SKIP() << cannot_here;
+    if (!(disk.add_partition(2, 20480, 8192))) GTEST_SKIP() << cannot_here;
     const std::string point = disk.folder().file("mount"), part = disk.device() + "p1";
     fs::create_directory(point);
     if (!(disk.run("mkfs.ext4 -q " + part) && disk.run("mount -o ro " + part + " " + point, "umount " + point)))
@@ -338,6 +343,8 @@ TEST(Interlock, MemberOfARaidWithoutTheKernelsMd) {
 struct Holder {
     const char *name, *file, *text, *words;
 };
+void PrintTo(const Holder& holder, std::ostream* out) { *out << holder.name; }
+
 class InterlockHolder : public testing::TestWithParam<Holder> {};
 
 TEST_P(InterlockHolder, IsNamed) {
