@@ -92,7 +92,13 @@ Arguments parse_arguments(int count, const char* const* values) {
     run_command->add_option("--cpus", cpus, "CPUs for the I/O threads, such as 0,1 or 2-5");
     run_command->add_flag("--buffered", run.buffered, "through the page cache instead of O_DIRECT");
     run_command->add_flag("--keep", run.keep, "keep the file that was made for the run");
-    run_command->add_flag("--overwrite-data", run.overwrite_data, "let a suite that writes use a file that holds other data");
+    run_command->add_option(
+        "--destroy", run.destroy,
+        "serial number of the drive whose contents a suite that writes may destroy; without it no device is "
+        "ever written");
+    run_command->add_flag("--overwrite-data", run.overwrite_data,
+                          "let a suite that writes use a file that holds other data, or a device with a partition table or "
+                          "filesystem");
     run_command->add_flag("--plan", run.plan, "print what would be done and stop");
     run_command->add_flag("--json", run.json, "print the result as JSON on standard output, all else on standard error");
     run_command->add_flag("--quiet", run.quiet, "no progress and no notices");
@@ -144,6 +150,8 @@ Arguments parse_arguments(int count, const char* const* values) {
     CLI::App* doctor_command = app.add_subcommand("doctor", "say whether this machine is fit for measuring");
     doctor_command->add_flag("--json", doctor.json, "as JSON");
     doctor_command->add_flag("--install-udev-rule", doctor.install_udev_rule, "let users of this machine open rigs (as root)");
+    doctor_command->add_option("--restore", doctor.restore,
+                               "run directory (or folder of some): put back drive settings that a killed run left changed");
 
     ServeArguments serve;
     CLI::App* serve_command = app.add_subcommand("serve-rig", "share a rig of this machine over TCP");
@@ -160,6 +168,21 @@ Arguments parse_arguments(int count, const char* const* values) {
     update_command->add_option("--rig", update.rig, "usb, usb:SERIAL or tcp:HOST:PORT (default: the only one on USB)");
     update_command->add_flag("--allow-remote", update.allow_remote, "also over TCP; somebody has to copy the file there");
     update_command->add_flag("--allow-older", update.allow_older, "also when the image is older than what the rig has");
+
+    PowerArguments power;
+    CLI::App* power_command = app.add_subcommand("power", "switch the power of the drive in a rig");
+    power_command->add_option("ACTION", power.action, "on, off or cycle")
+        ->required()
+        ->check(CLI::IsMember({"on", "off", "cycle"}));
+    power_command->add_option("DEVICE", power.device, "the drive in the rig: /dev/nvme0, or a link of /dev/disk/by-id");
+    power_command->add_option("--rig", power.rig, "whose switch: tcp:HOST:PORT or sim");
+    power_command->add_option("--serial", power.serial, "serial number of the drive, as on its label");
+    power_command->add_flag("--no-device", power.no_device, "the drive in the rig is not connected to this machine");
+
+    StatesArguments states;
+    CLI::App* states_command = app.add_subcommand("states", "power states: what the drive declares, set and read back each");
+    states_command->add_option("DEVICE", states.device, "NVMe controller, such as /dev/nvme0")->required();
+    states_command->add_option("--out", states.out, "folder for the record of changed settings (default: wattrig-runs/states)");
 
     try {
         app.parse(count, values);
@@ -204,6 +227,8 @@ Arguments parse_arguments(int count, const char* const* values) {
     if (*list_command) return list;
     if (*serve_command) return serve;
     if (*update_command) return update;
+    if (*power_command) return power;
+    if (*states_command) return states;
     return doctor;
 }
 

@@ -18,6 +18,7 @@ struct RunArguments {
     std::string rig;          // empty: sim for sim:MODEL, else none
     std::string out;          // empty: wattrig-runs/SUITE-DATE-TIME
     std::string calibration;  // path; empty = the rig's own, or nominal
+    std::string destroy;      // serial of the device that may be written
     double scale = 1;
     std::uint64_t seed = 1;
     std::string fidelity = "exact";
@@ -54,6 +55,7 @@ struct ListArguments {
 struct DoctorArguments {
     bool json = false;
     bool install_udev_rule = false;
+    std::string restore;  // run directory, or a folder of some, whose changed drive settings are put back
 };
 struct ServeArguments {
     std::string rig = "usb";
@@ -65,13 +67,23 @@ struct UpdateArguments {
     std::string rig = "usb";
     bool allow_remote = false, allow_older = false;
 };
+struct PowerArguments {
+    std::string action;  // on, off, cycle
+    std::string device;  // /dev/nvme0, a namespace, a by-id link
+    std::string rig, serial;
+    bool no_device = false;
+};
+struct StatesArguments {
+    std::string device;
+    std::string out;  // run directory for the restore record
+};
 // The command line was answered already (--help, --version) or refused; the program ends with this.
 struct Ended {
     int exit_code = 0;
 };
 
 using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments,
-                               ListArguments, DoctorArguments, ServeArguments, UpdateArguments>;
+                               ListArguments, DoctorArguments, ServeArguments, UpdateArguments, PowerArguments, StatesArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

@@ -2,6 +2,7 @@
 // One function a command; each returns the program's exit code.
 
 #include <string>
+#include <vector>
 
 #include "host/base/result.hpp"
 #include "host/cli/arguments.hpp"
@@ -28,6 +29,12 @@ int doctor(const DoctorArguments& arguments);
 int install_rule();  // doctor --install-udev-rule
 int serve_rig(const ServeArguments& arguments);
 int update_rig(const UpdateArguments& arguments);
+int power(const PowerArguments& arguments);
+int states(const StatesArguments& arguments);
+
+// For doctor: a line for each drive below `folder` that a killed run left with changed settings; and putting them back.
+std::vector<std::string> drive_settings_left_changed(const std::string& folder);
+int restore_drive_settings(const std::string& folder);
 
 std::string program_version();  // "0.1.0"
 

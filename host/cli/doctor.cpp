@@ -79,8 +79,11 @@ Finding rig_finding(const rig::UsbFinding& found) {
 
 int doctor(const DoctorArguments& arguments) {
     if (arguments.install_udev_rule) return install_rule();
+    if (!arguments.restore.empty()) return restore_drive_settings(arguments.restore);
     std::vector<Finding> findings;
     findings.push_back({Verdict::ok, "wattrig", program_version()});
+    for (const std::string& line : drive_settings_left_changed("wattrig-runs"))
+        findings.push_back({Verdict::failed, "drive settings", line});
     const target::HostFacts facts = target::read_host_facts(nullptr);
     const auto fact = [&](const char* key) { return facts.find(key).value_or("not told by this machine"); };
     findings.push_back({Verdict::ok, "kernel", fact("kernel.release")});

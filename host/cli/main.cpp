@@ -22,6 +22,8 @@ struct Command {
     int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
     int operator()(const ServeArguments& arguments) const { return serve_rig(arguments); }
     int operator()(const UpdateArguments& arguments) const { return update_rig(arguments); }
+    int operator()(const PowerArguments& arguments) const { return power(arguments); }
+    int operator()(const StatesArguments& arguments) const { return states(arguments); }
 };
 
 }  // namespace
