@@ -122,7 +122,7 @@ class Observer {
 }  // namespace
 
 SteadyState play_steady_state(const DriveModel& model, const io::Workload& workload, std::int64_t now,
-                              const FrontEnd* front_end) {
+                              const FrontEnd* front_end, double copies_per_byte) {
     const PowerParameters& power = model.parameters().power;
     const auto time_constant = static_cast<double>(power.active_time_constant_ns);
     EnergyLedger ledger(power.idle_watt, power.active_watt, time_constant, now);
@@ -133,7 +133,7 @@ SteadyState play_steady_state(const DriveModel& model, const io::Workload& workl
     ledger.set_active_level(1);
     DriveModel drive(model);
     drive.attach(front_end ? &trace : nullptr, &ledger);
-    drive.hold_cache();
+    drive.hold(copies_per_byte);
     DriveBackend backend(drive, {});
     Load load(workload, model.parameters().capacity_bytes);
 

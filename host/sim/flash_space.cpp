@@ -1,0 +1,256 @@
+#include "host/sim/flash_space.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace wattrig::sim {
+
+FlashSpace::FlashSpace(std::uint64_t capacity_bytes, const SpaceParameters& parameters)
+    : region_bytes_(std::ceil(static_cast<double>(capacity_bytes) / regions)),
+      capacity_(capacity_bytes),
+      reserve_(std::max(3, static_cast<int>(std::lround(parameters.reserve_fraction * segments)))),
+      greedy_(parameters.victim == "greedy"),
+      valid_(static_cast<std::size_t>(segments) * regions),
+      filled_(segments),
+      opened_(segments),
+      regions_(regions) {
+    segment_bytes_ = static_cast<double>(capacity_bytes) * (1 + parameters.spare_fraction) / segments;
+    format();
+}
+
+void FlashSpace::format() {
+    std::fill(valid_.begin(), valid_.end(), 0.0);
+    std::fill(filled_.begin(), filled_.end(), 0.0);
+    std::fill(opened_.begin(), opened_.end(), std::uint64_t{0});
+    for (int k = 0; k < regions; ++k) {
+        const double begin = region_bytes_ * k;
+        regions_[static_cast<std::size_t>(k)] = {};
+        regions_[static_cast<std::size_t>(k)].size = std::clamp(static_cast<double>(capacity_) - begin, 1.0, region_bytes_);
+    }
+    passing_.clear();
+    openings_ = 1;
+    turns_ = 0;
+    open_ = 0;
+    opened_[0] = 1;
+    erased_ = segments - 1;
+    mapped_ = copies_per_byte_ = 0;
+}
+
+void FlashSpace::lose(Region& r, int region, double share) {
+    mapped_ -= r.mapped * share;
+    r.mapped -= r.mapped * share;
+    r.kept *= 1 - share;
+    if (r.kept > 1e-9) return;
+    // So that the tables stay in range.
+    for (int segment = 0; segment < segments; ++segment) valid(segment, region) *= r.kept;
+    r.kept = 1;
+}
+
+// What a pass has written becomes ordinary data of its region.
+void FlashSpace::settle_pass(int region) {
+    for (std::size_t k = 0; k < passing_.size();) {
+        const Passing piece = passing_[k];
+        if (piece.region != region) {
+            ++k;
+            continue;
+        }
+        valid(piece.segment, region) += piece.bytes / regions_[static_cast<std::size_t>(region)].kept;
+        passing_[k] = passing_.back();
+        passing_.pop_back();
+    }
+    regions_[static_cast<std::size_t>(region)].passed = 0;
+}
+
+// `alive`: share of it that is still valid at once.
+void FlashSpace::append(int region, double bytes, double alive, bool passing) {
+    while (bytes > 0) {
+        if (filled_[static_cast<std::size_t>(open_)] >= segment_bytes_ * (1 - 1e-12)) next_segment();
+        double& filled = filled_[static_cast<std::size_t>(open_)];
+        const double piece = std::min(bytes, segment_bytes_ - filled);
+        filled += piece;
+        bytes -= piece;
+        if (!passing) {
+            valid(open_, region) += piece * alive / regions_[static_cast<std::size_t>(region)].kept;
+            continue;
+        }
+        const auto at = std::find_if(passing_.begin(), passing_.end(),
+                                     [&](const Passing& p) { return p.segment == open_ && p.region == region; });
+        if (at != passing_.end())
+            at->bytes += piece;
+        else
+            passing_.push_back({open_, region, piece});
+    }
+}
+
+void FlashSpace::write_piece(int region, std::uint64_t offset, double bytes) {
+    Region& r = regions_[static_cast<std::size_t>(region)];
+    r.turn = ++turns_;
+    const bool goes_on = offset == r.expect && r.passed > 0;
+    if (!goes_on && r.passed > 0) settle_pass(region);
+    // The data of the pass are counted in mapped, but do not get lost by the rest of it.
+    const double old = r.mapped - r.passed, left = r.size - r.passed;
+    const double share = left > bytes ? bytes / left : 1.0;
+    const double lost = old * share;
+    if (r.mapped > 0) {
+        mapped_ -= lost;
+        r.mapped -= lost;
+        r.kept *= 1 - share;
+        if (r.kept <= 1e-9) {
+            for (int segment = 0; segment < segments; ++segment) valid(segment, region) *= r.kept;
+            r.kept = 1;
+        }
+    }
+    r.mapped += bytes;
+    mapped_ += bytes;
+    r.passed += bytes;
+    r.expect = offset + static_cast<std::uint64_t>(bytes);
+    append(region, bytes, 1, true);
+    if (r.passed >= r.size * (1 - 1e-9)) settle_pass(region);
+}
+
+void FlashSpace::write(std::uint64_t offset, std::uint64_t bytes) {
+    while (bytes > 0) {
+        const int region = std::min(regions - 1, static_cast<int>(static_cast<double>(offset) / region_bytes_));
+        const auto end = static_cast<std::uint64_t>(region_bytes_) * static_cast<std::uint64_t>(region + 1);
+        const std::uint64_t piece = region == regions - 1 || end <= offset ? bytes : std::min(bytes, end - offset);
+        write_piece(region, offset, static_cast<double>(piece));
+        offset += piece;
+        bytes -= piece;
+    }
+}
+
+void FlashSpace::discard(std::uint64_t offset, std::uint64_t bytes) {
+    const double begin = static_cast<double>(offset), end = begin + static_cast<double>(bytes);
+    for (int region = 0; region < regions; ++region) {
+        const double from = std::max(begin, region_bytes_ * region), to = std::min(end, region_bytes_ * (region + 1));
+        if (to <= from) continue;
+        Region& r = regions_[static_cast<std::size_t>(region)];
+        settle_pass(region);
+        lose(r, region, std::min(1.0, (to - from) / r.size));
+    }
+}
+
+void FlashSpace::write_random(std::uint64_t begin, std::uint64_t end, double bytes) {
+    const double span = static_cast<double>(end - begin);
+    // In steps that none of the segments' states changes much in.
+    while (bytes > 0) {
+        const double step = std::min({bytes, segment_bytes_ / 8, span / 8});
+        bytes -= step;
+        for (int region = 0; region < regions; ++region) {
+            const double from = std::max(static_cast<double>(begin), region_bytes_ * region);
+            const double to = std::min(static_cast<double>(end), region_bytes_ * (region + 1));
+            if (to <= from) continue;
+            Region& r = regions_[static_cast<std::size_t>(region)];
+            if (r.passed > 0) settle_pass(region);
+            const double part = step * (to - from) / span;
+            const double share = -std::expm1(-part / r.size);
+            lose(r, region, share);
+            const double alive = r.size * share;  // the rest was overwritten within the step, but took its room
+            r.mapped += alive;
+            mapped_ += alive;
+            append(region, part, alive / part, false);
+        }
+    }
+}
+
+void FlashSpace::write_in_order(std::uint64_t begin, std::uint64_t end, std::uint64_t at, double bytes) {
+    auto left = static_cast<std::uint64_t>(bytes);
+    if (at < begin || at >= end) at = begin;
+    while (left > 0) {
+        const std::uint64_t piece = std::min(left, end - at);
+        write(at, piece);
+        left -= piece;
+        at = at + piece >= end ? begin : at + piece;
+    }
+}
+
+std::uint64_t FlashSpace::latest_end(std::uint64_t begin, std::uint64_t end) const {
+    std::uint64_t turn = 0, at = begin;
+    for (const Region& r : regions_)
+        if (r.turn > turn && r.expect > begin && r.expect <= end) {
+            turn = r.turn;
+            at = r.expect;
+        }
+    return at;
+}
+
+double FlashSpace::bytes_to_collection() const {
+    return bytes_at_this_price() + segment_bytes_ * std::max(0, erased_ - reserve_);
+}
+
+void FlashSpace::next_segment() {
+    const auto open_one = [this] {
+        assert(erased_ > 0);
+        for (int segment = 0; segment < segments; ++segment)
+            if (opened_[static_cast<std::size_t>(segment)] == 0) {
+                open_ = segment;
+                break;
+            }
+        opened_[static_cast<std::size_t>(open_)] = ++openings_;
+        --erased_;
+    };
+    open_one();
+    double copied = 0, won = 0;
+    while (erased_ < reserve_) {
+        const int victim = choose_victim();
+        // What is copied fills the open segment, and the next one where that is not enough.
+        double total = 0;
+        for (int region = 0; region < regions; ++region)
+            total += valid(victim, region) * regions_[static_cast<std::size_t>(region)].kept;
+        for (const Passing& piece : passing_)
+            if (piece.segment == victim) total += piece.bytes;
+        copied += total;
+        won += segment_bytes_ - total;
+        double& filled = filled_[static_cast<std::size_t>(open_)];
+        const double room = segment_bytes_ - filled;
+        const double first = total > room ? room / total : 1.0;
+        const int source = victim, target = open_;
+        std::vector<double> rest(regions);
+        for (int region = 0; region < regions; ++region) {
+            const double amount = valid(source, region);
+            valid(source, region) = 0;
+            valid(target, region) += amount * first;
+            rest[static_cast<std::size_t>(region)] = amount * (1 - first);
+        }
+        for (Passing& piece : passing_)
+            if (piece.segment == source) piece.segment = target;
+        filled += total * first;
+        filled_[static_cast<std::size_t>(source)] = 0;
+        opened_[static_cast<std::size_t>(source)] = 0;
+        ++erased_;
+        if (first < 1) {
+            open_one();
+            for (int region = 0; region < regions; ++region) valid(open_, region) += rest[static_cast<std::size_t>(region)];
+            filled_[static_cast<std::size_t>(open_)] = total * (1 - first);
+        }
+        // Nothing to be won: the drive is full of valid data up to its last segment.
+        if (total >= segment_bytes_ * 0.9999) break;
+    }
+    copies_per_byte_ = won > 0 ? copied / won : 0;
+}
+
+// Greedy: the fewest valid bytes. Oldest: as a ring would.
+int FlashSpace::choose_victim() const {
+    int best = -1;
+    double least = 0;
+    for (int segment = 0; segment < segments; ++segment) {
+        const auto index = static_cast<std::size_t>(segment);
+        if (opened_[index] == 0 || segment == open_) continue;
+        double measure = static_cast<double>(opened_[index]);
+        if (greedy_) {
+            measure = 0;
+            const double* row = &valid_[index * regions];
+            for (std::size_t region = 0; region < regions; ++region) measure += row[region] * regions_[region].kept;
+            for (const Passing& piece : passing_)
+                if (piece.segment == segment) measure += piece.bytes;
+        }
+        if (best < 0 || measure < least) {
+            best = segment;
+            least = measure;
+        }
+    }
+    return best;
+}
+
+}  // namespace wattrig::sim
