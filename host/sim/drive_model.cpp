@@ -126,8 +126,10 @@ std::int64_t DriveModel::read_unit(std::uint32_t index, std::int64_t start, std:
     Unit& unit = units_[index];
     std::int64_t begin = std::max(unit.read_free, start);
     if (begin < unit.program_free && begin >= unit.programs_since) {
-        begin += p_.flash.suspend_ns;
-        unit.program_free += time + p_.flash.suspend_ns;
+        // A read that follows another one finds the program suspended already.
+        const std::int64_t suspend = start > unit.read_free ? p_.flash.suspend_ns : 0;
+        begin += suspend;
+        unit.program_free += time + suspend;
     }
     return unit.read_free = begin + time;
 }

@@ -32,6 +32,7 @@ void FlashSpace::format() {
     openings_ = 1;
     turns_ = 0;
     open_ = 0;
+    copies_open_ = -1;
     opened_[0] = 1;
     erased_ = segments - 1;
     mapped_ = copies_per_byte_ = 0;
@@ -179,51 +180,47 @@ double FlashSpace::bytes_to_collection() const {
     return bytes_at_this_price() + segment_bytes_ * std::max(0, erased_ - reserve_);
 }
 
+int FlashSpace::open_erased() {
+    assert(erased_ > 0);
+    const auto at = std::find(opened_.begin(), opened_.end(), std::uint64_t{0});
+    *at = ++openings_;
+    --erased_;
+    return static_cast<int>(at - opened_.begin());
+}
+
+// Another segment for the host, and collection for as long as too few are erased. What is copied goes to a segment of its own:
+// it is old data, which shall not keep segments of new data from becoming empty.
 void FlashSpace::next_segment() {
-    const auto open_one = [this] {
-        assert(erased_ > 0);
-        for (int segment = 0; segment < segments; ++segment)
-            if (opened_[static_cast<std::size_t>(segment)] == 0) {
-                open_ = segment;
-                break;
-            }
-        opened_[static_cast<std::size_t>(open_)] = ++openings_;
-        --erased_;
-    };
-    open_one();
+    open_ = open_erased();
     double copied = 0, won = 0;
     while (erased_ < reserve_) {
         const int victim = choose_victim();
-        // What is copied fills the open segment, and the next one where that is not enough.
+        for (std::size_t k = 0; k < passing_.size(); ++k)
+            if (passing_[k].segment == victim) {
+                const Passing piece = passing_[k];
+                valid(victim, piece.region) += piece.bytes / regions_[static_cast<std::size_t>(piece.region)].kept;
+                passing_[k--] = passing_.back();
+                passing_.pop_back();
+            }
         double total = 0;
         for (int region = 0; region < regions; ++region)
             total += valid(victim, region) * regions_[static_cast<std::size_t>(region)].kept;
-        for (const Passing& piece : passing_)
-            if (piece.segment == victim) total += piece.bytes;
         copied += total;
         won += segment_bytes_ - total;
-        double& filled = filled_[static_cast<std::size_t>(open_)];
-        const double room = segment_bytes_ - filled;
-        const double first = total > room ? room / total : 1.0;
-        const int source = victim, target = open_;
-        std::vector<double> rest(regions);
-        for (int region = 0; region < regions; ++region) {
-            const double amount = valid(source, region);
-            valid(source, region) = 0;
-            valid(target, region) += amount * first;
-            rest[static_cast<std::size_t>(region)] = amount * (1 - first);
+        double left = 1;  // of the victim's valid data
+        while (total * left > segment_bytes_ * 1e-9) {
+            if (copies_open_ < 0 || filled_[static_cast<std::size_t>(copies_open_)] >= segment_bytes_ * (1 - 1e-9))
+                copies_open_ = open_erased();
+            double& filled = filled_[static_cast<std::size_t>(copies_open_)];
+            const double share = std::min(left, (segment_bytes_ - filled) / total);
+            for (int region = 0; region < regions; ++region) valid(copies_open_, region) += valid(victim, region) * share;
+            filled += total * share;
+            left -= share;
         }
-        for (Passing& piece : passing_)
-            if (piece.segment == source) piece.segment = target;
-        filled += total * first;
-        filled_[static_cast<std::size_t>(source)] = 0;
-        opened_[static_cast<std::size_t>(source)] = 0;
+        for (int region = 0; region < regions; ++region) valid(victim, region) = 0;
+        filled_[static_cast<std::size_t>(victim)] = 0;
+        opened_[static_cast<std::size_t>(victim)] = 0;
         ++erased_;
-        if (first < 1) {
-            open_one();
-            for (int region = 0; region < regions; ++region) valid(open_, region) += rest[static_cast<std::size_t>(region)];
-            filled_[static_cast<std::size_t>(open_)] = total * (1 - first);
-        }
         // Nothing to be won: the drive is full of valid data up to its last segment.
         if (total >= segment_bytes_ * 0.9999) break;
     }
@@ -236,7 +233,7 @@ int FlashSpace::choose_victim() const {
     double least = 0;
     for (int segment = 0; segment < segments; ++segment) {
         const auto index = static_cast<std::size_t>(segment);
-        if (opened_[index] == 0 || segment == open_) continue;
+        if (opened_[index] == 0 || segment == open_ || segment == copies_open_) continue;
         double measure = static_cast<double>(opened_[index]);
         if (greedy_) {
             measure = 0;

@@ -58,6 +58,7 @@ class FlashSpace {
     void settle_pass(int region);
     void lose(Region& r, int region, double share);
     void next_segment();
+    int open_erased();
     [[nodiscard]] int choose_victim() const;
 
     double segment_bytes_ = 0, region_bytes_ = 0;
@@ -69,7 +70,7 @@ class FlashSpace {
     std::vector<std::uint64_t> opened_;  // order in which segments were opened; 0 = erased
     std::vector<Region> regions_;
     std::vector<Passing> passing_;
-    int open_ = 0, erased_ = 0;
+    int open_ = 0, copies_open_ = -1, erased_ = 0;
     std::uint64_t openings_ = 0, turns_ = 0;
     double mapped_ = 0, copies_per_byte_ = 0;
 };
