@@ -1,8 +1,10 @@
 #include "host/sim/flash_space.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 
 namespace wattrig::sim {
 
@@ -23,6 +25,7 @@ void FlashSpace::format() {
     std::fill(valid_.begin(), valid_.end(), 0.0);
     std::fill(filled_.begin(), filled_.end(), 0.0);
     std::fill(opened_.begin(), opened_.end(), std::uint64_t{0});
+    kept_.assign(regions, 1.0);
     for (int k = 0; k < regions; ++k) {
         const double begin = region_bytes_ * k;
         regions_[static_cast<std::size_t>(k)] = {};
@@ -41,11 +44,11 @@ void FlashSpace::format() {
 void FlashSpace::lose(Region& r, int region, double share) {
     mapped_ -= r.mapped * share;
     r.mapped -= r.mapped * share;
-    r.kept *= 1 - share;
-    if (r.kept > 1e-9) return;
+    kept_[static_cast<std::size_t>(region)] *= 1 - share;
+    if (kept_[static_cast<std::size_t>(region)] > 1e-9) return;
     // So that the tables stay in range.
-    for (int segment = 0; segment < segments; ++segment) valid(segment, region) *= r.kept;
-    r.kept = 1;
+    for (int segment = 0; segment < segments; ++segment) valid(segment, region) *= kept_[static_cast<std::size_t>(region)];
+    kept_[static_cast<std::size_t>(region)] = 1;
 }
 
 // What a pass has written becomes ordinary data of its region.
@@ -56,7 +59,7 @@ void FlashSpace::settle_pass(int region) {
             ++k;
             continue;
         }
-        valid(piece.segment, region) += piece.bytes / regions_[static_cast<std::size_t>(region)].kept;
+        valid(piece.segment, region) += piece.bytes / kept_[static_cast<std::size_t>(region)];
         passing_[k] = passing_.back();
         passing_.pop_back();
     }
@@ -72,7 +75,7 @@ void FlashSpace::append(int region, double bytes, double alive, bool passing) {
         filled += piece;
         bytes -= piece;
         if (!passing) {
-            valid(open_, region) += piece * alive / regions_[static_cast<std::size_t>(region)].kept;
+            valid(open_, region) += piece * alive / kept_[static_cast<std::size_t>(region)];
             continue;
         }
         const auto at = std::find_if(passing_.begin(), passing_.end(),
@@ -96,10 +99,11 @@ void FlashSpace::write_piece(int region, std::uint64_t offset, double bytes) {
     if (r.mapped > 0) {
         mapped_ -= lost;
         r.mapped -= lost;
-        r.kept *= 1 - share;
-        if (r.kept <= 1e-9) {
-            for (int segment = 0; segment < segments; ++segment) valid(segment, region) *= r.kept;
-            r.kept = 1;
+        kept_[static_cast<std::size_t>(region)] *= 1 - share;
+        if (kept_[static_cast<std::size_t>(region)] <= 1e-9) {
+            for (int segment = 0; segment < segments; ++segment)
+                valid(segment, region) *= kept_[static_cast<std::size_t>(region)];
+            kept_[static_cast<std::size_t>(region)] = 1;
         }
     }
     r.mapped += bytes;
@@ -180,6 +184,16 @@ double FlashSpace::bytes_to_collection() const {
     return bytes_at_this_price() + segment_bytes_ * std::max(0, erased_ - reserve_);
 }
 
+// Bytes of a segment that are still valid, those of passes left out. Done for all segments at each collection.
+double FlashSpace::sum_of_valid(int segment) const {
+    constexpr std::size_t lanes = 8;  // side by side, as one sum could not be
+    std::array<double, lanes> sums{};
+    const double* row = &valid_[static_cast<std::size_t>(segment) * regions];
+    for (std::size_t region = 0; region < regions; region += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += row[region + lane] * kept_[region + lane];
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
 int FlashSpace::open_erased() {
     assert(erased_ > 0);
     const auto at = std::find(opened_.begin(), opened_.end(), std::uint64_t{0});
@@ -198,13 +212,11 @@ void FlashSpace::next_segment() {
         for (std::size_t k = 0; k < passing_.size(); ++k)
             if (passing_[k].segment == victim) {
                 const Passing piece = passing_[k];
-                valid(victim, piece.region) += piece.bytes / regions_[static_cast<std::size_t>(piece.region)].kept;
+                valid(victim, piece.region) += piece.bytes / kept_[static_cast<std::size_t>(piece.region)];
                 passing_[k--] = passing_.back();
                 passing_.pop_back();
             }
-        double total = 0;
-        for (int region = 0; region < regions; ++region)
-            total += valid(victim, region) * regions_[static_cast<std::size_t>(region)].kept;
+        const double total = sum_of_valid(victim);
         copied += total;
         won += segment_bytes_ - total;
         double left = 1;  // of the victim's valid data
@@ -236,9 +248,7 @@ int FlashSpace::choose_victim() const {
         if (opened_[index] == 0 || segment == open_ || segment == copies_open_) continue;
         double measure = static_cast<double>(opened_[index]);
         if (greedy_) {
-            measure = 0;
-            const double* row = &valid_[index * regions];
-            for (std::size_t region = 0; region < regions; ++region) measure += row[region] * regions_[region].kept;
+            measure = sum_of_valid(segment);
             for (const Passing& piece : passing_)
                 if (piece.segment == segment) measure += piece.bytes;
         }

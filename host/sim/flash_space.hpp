@@ -38,7 +38,6 @@ class FlashSpace {
 
   private:
     struct Region {
-        double kept = 1;           // of what the tables say, so much is still valid
         double size = 0;           // bytes
         double mapped = 0;         // bytes that hold data
         std::uint64_t expect = 0;  // end of the last write in it: where a sequential one goes on
@@ -59,6 +58,7 @@ class FlashSpace {
     void lose(Region& r, int region, double share);
     void next_segment();
     int open_erased();
+    [[nodiscard]] double sum_of_valid(int segment) const;
     [[nodiscard]] int choose_victim() const;
 
     double segment_bytes_ = 0, region_bytes_ = 0;
@@ -68,6 +68,7 @@ class FlashSpace {
     std::vector<double> valid_;  // bytes / kept of the region, [segment][region]
     std::vector<double> filled_;
     std::vector<std::uint64_t> opened_;  // order in which segments were opened; 0 = erased
+    std::vector<double> kept_;           // of each region: of what the tables say, so much is still valid
     std::vector<Region> regions_;
     std::vector<Passing> passing_;
     int open_ = 0, copies_open_ = -1, erased_ = 0;
