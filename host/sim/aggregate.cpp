@@ -15,6 +15,18 @@ constexpr double event_margin_seconds = 2e-3;
 constexpr std::int64_t longest_idle_ns = 800'000'000;
 constexpr double price_step = 1.1;
 
+// How many programs of collection come between two of the host differs from one to the next by one: the distributions mix.
+void blend_latency(const Histogram& a, const Histogram& b, double share, Histogram& out) {
+    constexpr double total = 4e6;
+    for (std::size_t bucket = 0; bucket < Histogram::buckets; ++bucket) {
+        if (a.count(bucket) + b.count(bucket) == 0) continue;
+        const double part = (1 - share) * static_cast<double>(a.count(bucket)) / static_cast<double>(a.total()) +
+                            share * static_cast<double>(b.count(bucket)) / static_cast<double>(b.total());
+        if (const auto n = static_cast<std::uint64_t>(std::llround(part * total)); n > 0)
+            out.add(Histogram::bucket_middle(bucket), n);
+    }
+}
+
 // Between two prices of collection a load's time and energy for an operation go in a straight line, since a program's do.
 SteadyState blend(const SteadyState& a, const SteadyState& b, double share) {
     const auto mix = [share](double x, double y) { return x + (y - x) * share; };
@@ -29,15 +41,11 @@ SteadyState blend(const SteadyState& a, const SteadyState& b, double share) {
         o.operations_per_second = 1 / mix(1 / x.operations_per_second, 1 / y.operations_per_second);
         o.bytes_per_operation = mix(x.bytes_per_operation, y.bytes_per_operation);
         o.mean_latency_ns = mix(x.mean_latency_ns, y.mean_latency_ns);
-        const double scale = o.mean_latency_ns / near.kinds[k].mean_latency_ns;
-        const auto scaled = [scale](std::uint64_t ns) {
-            return static_cast<std::uint64_t>(std::llround(scale * static_cast<double>(ns)));
-        };
-        for (std::size_t bucket = 0; bucket < Histogram::buckets; ++bucket)
-            if (const std::uint64_t n = near.kinds[k].latency.count(bucket); n > 0)
-                o.latency.add(scaled(Histogram::bucket_middle(bucket)), n);
-        o.minimum_ns = scaled(near.kinds[k].minimum_ns);
-        o.maximum_ns = scaled(near.kinds[k].maximum_ns);
+        blend_latency(x.latency, y.latency, share, o.latency);
+        o.minimum_ns =
+            static_cast<std::uint64_t>(std::llround(mix(static_cast<double>(x.minimum_ns), static_cast<double>(y.minimum_ns))));
+        o.maximum_ns =
+            static_cast<std::uint64_t>(std::llround(mix(static_cast<double>(x.maximum_ns), static_cast<double>(y.maximum_ns))));
         rates[0] += x.operations_per_second;
         rates[1] += y.operations_per_second;
         rates[2] += o.operations_per_second;

@@ -221,10 +221,10 @@ void DriveModel::program(std::int64_t earliest, std::int64_t now) {
         cached = cache_open_;
         if (cached) cache_used_ += bytes;
     }
-    Unit& unit = units_[(programs_ + moves_) % units_.size()];
+    Unit& unit = unit_for_program();
     const std::int64_t begin = std::max({unit.program_free, unit.read_free, earliest});
     if (begin > unit.program_free) unit.programs_since = begin;
-    const std::int64_t end = begin + (cached ? cache_program_ns_ : program_ns_);
+    const std::int64_t end = begin + spread(cached ? cache_program_ns_ : program_ns_);
     unit.program_free = end;
     all_done_ = std::max(all_done_, end);
     program_done_[programs_ % program_done_.size()] = all_done_;
@@ -244,13 +244,16 @@ void DriveModel::program(std::int64_t earliest, std::int64_t now) {
 void DriveModel::move_within(double bytes, std::int64_t earliest) {
     move_debt_ += bytes;
     const double program_bytes = p_.flash.program_bytes;
-    while (move_debt_ >= program_bytes) {
+    // A little early, by chance: a fixed pattern would run in step with the turn of the units.
+    jitter_ = jitter_ * 6364136223846793005u + 1442695040888963407u;
+    const double early = static_cast<double>(jitter_ >> 40) * 0x1p-24 * program_bytes;
+    while (move_debt_ >= early + 1) {
         move_debt_ -= program_bytes;
-        Unit& unit = units_[(programs_ + moves_) % units_.size()];
+        Unit& unit = unit_for_program();
         ++moves_;
         const std::int64_t begin = std::max({unit.program_free, unit.read_free, earliest});
         if (begin > unit.program_free) unit.programs_since = begin;
-        const std::int64_t end = unit.program_free = begin + move_ns_;
+        const std::int64_t end = unit.program_free = begin + spread(move_ns_);
         busy_until_ = std::max(busy_until_, end);
         pulse(begin, end, program_bytes * p_.power.drain_joule_per_byte);
     }

@@ -87,6 +87,11 @@ class DriveModel {
     [[nodiscard]] const DriveParameters& parameters() const { return p_; }
 
   private:
+    struct Unit {
+        std::int64_t read_free = 0;
+        std::int64_t program_free = 0;
+        std::int64_t programs_since = 0;  // since then one program has followed the other
+    };
     std::int64_t read(const io::Operation& operation, std::int64_t start);
     std::int64_t write(const io::Operation& operation, std::int64_t start, std::int64_t now);
     std::int64_t flush(std::int64_t start, std::int64_t now);
@@ -98,6 +103,21 @@ class DriveModel {
     void move_within(double bytes, std::int64_t earliest);
     void note(Transition::Kind kind);
     void set_times();
+    // In turn where all programs take the same time, the one that is free first where they do not.
+    Unit& unit_for_program() {
+        if (p_.flash.program_spread <= 0) return units_[(programs_ + moves_) % units_.size()];
+        Unit* first = &units_[0];
+        for (Unit& unit : units_)
+            if (unit.program_free < first->program_free) first = &unit;
+        return *first;
+    }
+    // Of one program, as blocks and layers differ. Units that all took the same time would run in step for ever.
+    std::int64_t spread(std::int64_t time) {
+        if (p_.flash.program_spread <= 0) return time;
+        jitter_ = jitter_ * 6364136223846793005u + 1442695040888963407u;
+        const double place = static_cast<double>(static_cast<std::int64_t>(jitter_) >> 11) * 0x1p-52;  // -1 .. 1
+        return time + static_cast<std::int64_t>(p_.flash.program_spread * place * static_cast<double>(time));
+    }
     void heat(std::int64_t now);
     void heat_by(double seconds, double watt);
     [[nodiscard]] std::int64_t next_empty(std::int64_t from) const;
@@ -121,11 +141,6 @@ class DriveModel {
 
     std::int64_t controller_free_ = 0;
     double link_read_free_ = 0, link_write_free_ = 0;  // ns with fractions: a block at 7 GB/s takes 0.6 us
-    struct Unit {
-        std::int64_t read_free = 0;
-        std::int64_t program_free = 0;
-        std::int64_t programs_since = 0;  // since then one program has followed the other
-    };
     std::vector<Unit> units_;
     std::uint64_t jitter_;
 

@@ -100,6 +100,7 @@ void read_flash(Reader r, FlashParameters& f) {
     r.number("program_bytes", f.program_bytes, 512, 1 << 26);
     r.number("cache_program_ns", f.cache_program_ns, 1000, 1e9);
     r.number("program_ns", f.program_ns, 1000, 1e9);
+    r.optional_number("program_spread", f.program_spread, 0, 0.9);
     r.number("suspend_ns", f.suspend_ns, 0, 1e8);
     if ((f.page_bytes & (f.page_bytes - 1)) != 0) r.fail("flash.page_bytes", "a power of two", std::to_string(f.page_bytes));
     r.finish();

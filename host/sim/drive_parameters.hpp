@@ -29,6 +29,7 @@ struct FlashParameters {
     std::uint32_t program_bytes = 0;    // programmed at once on one unit
     std::int64_t cache_program_ns = 0;  // for program_bytes, into the SLC cache
     std::int64_t program_ns = 0;        // past it
+    double program_spread = 0;          // half-width over blocks and layers, relative
     std::int64_t suspend_ns = 0;        // what a read waits for a program to be suspended, and the program for its resumption
 };
 

@@ -94,7 +94,7 @@ TEST_P(Collecting, AggregateAgreesWithExact) {
 }
 INSTANTIATE_TEST_SUITE_P(Loads, Collecting,
                          testing::Values(Case{"SmallWrites", 0, 4096, 256}, Case{"Mixed", 65, 4096, 256},
-                                         Case{"MixedLarge", 65, 65536, 32}, Case{"LargeWrites", 0, 1 << 20, 16},
+                                         Case{"MixedLarge", 65, 65536, 32}, Case{"LargeWrites", 0, 1 << 18, 16},
                                          Case{"HalfKilobyte", 5, 512, 64}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
@@ -124,6 +124,7 @@ TEST(Transitions, FoldingAndTheEndOfTheCacheComeAtTheSameByte) {
     const auto nothing = [](DriveModel&) {};
     const Played exact = play(p, false, w, nothing), leapt = play(p, true, w, nothing);
     ASSERT_GE(exact.transitions.size(), 2U);
+
     ASSERT_EQ(leapt.transitions.size(), exact.transitions.size());
     for (std::size_t k = 0; k < exact.transitions.size(); ++k) {
         EXPECT_EQ(leapt.transitions[k].kind, exact.transitions[k].kind);
@@ -137,7 +138,7 @@ TEST(Transitions, FoldingAndTheEndOfTheCacheComeAtTheSameByte) {
 
 TEST(Transitions, ThrottlingComesAtTheSameTime) {
     const DriveParameters p = load_model("throttling-1tb").value();
-    const io::Workload w = load(io::Pattern::sequential, 0, 1 << 20, 8, 120s);
+    const io::Workload w = load(io::Pattern::sequential, 0, 1 << 20, 8, 240s);
     const auto nothing = [](DriveModel&) {};
     const Played exact = play(p, false, w, nothing), leapt = play(p, true, w, nothing);
     ASSERT_GE(exact.transitions.size(), 3U);
@@ -174,7 +175,7 @@ TEST(Transitions, IdleStatesPassInSummariesWithTheRightEnergy) {
         // The floor's decay brings at most its time constant's worth.
         const double joule = rig.true_energy(end + 3600s) - rig.true_energy(end);
         EXPECT_GT(joule, expected - 1e-6);
-        EXPECT_LT(joule, expected + floor + 1e-6);
+        EXPECT_LT(joule, expected + floor + 1e-4);
         const auto woken = io::run_virtual(w, rig.drive(), loop, engine).value();
         EXPECT_GT(woken.total().latency_maximum, static_cast<std::uint64_t>(states[1].exit_ns));
         EXPECT_LT(woken.total().latency_maximum, static_cast<std::uint64_t>(states[1].exit_ns) + 100'000);
