@@ -405,7 +405,9 @@ void DriveModel::look_at_space() {
     const double copies = space_->copies_per_byte();
     if (copies > 0 && copies_per_byte_ == 0) note(Transition::Kind::collection);
     copies_per_byte_ = copies;
-    const bool fold = !cache_open_ && cache_used_ > 0 && bytes_to_folding() <= 0;
+    // Folding frees just what the host takes, so the room left stays about where it began: only much of it ends folding.
+    const double enough = folding_ ? 0.02 * static_cast<double>(p_.cache.bytes) : 0.0;
+    const bool fold = !cache_open_ && cache_used_ > 0 && bytes_to_folding() <= enough;
     if (fold && !folding_) note(Transition::Kind::folding);
     folding_ = fold;
 }

@@ -195,5 +195,34 @@ TEST(Format, MakesTheDriveFreshAgain) {
     EXPECT_NEAR(static_cast<double>(a.drive.transitions()[0].host_bytes), 5.5e9, 0.03e9);
 }
 
+// What a suite sees of all that, through the interface it has.
+TEST(Condition, IsToldThroughTheSimulation) {
+    auto simulation = std::move(VirtualSimulation::create({"samsung-mzvlw256", 1, true, false}).value());
+    io::VirtualLoop loop;
+    io::VirtualOptions engine;
+    engine.target_size = simulation->model().capacity;
+    engine.aggregate = true;
+    io::Workload w;
+    w.pattern = io::Pattern::sequential;
+    w.read_percent = 0;
+    w.block_sizes = {{1 << 20, 100.0}};
+    w.depth = 4;
+    w.limit.bytes = 3ull << 30;
+    (void)io::run_virtual(w, simulation->drive(), loop, engine).value();
+    EXPECT_EQ(simulation->condition(loop.now()).host_bytes_written, 3ull << 30);
+    const auto transitions = simulation->true_transitions();
+    ASSERT_EQ(transitions.size(), 1U);
+    EXPECT_EQ(transitions[0].what, "cache full");
+    EXPECT_NEAR(static_cast<double>(transitions[0].host_bytes), 2.5e9, 0.01e9);
+    loop.advance_to(loop.now() + 60s, &simulation->drive());
+    const DriveCondition idle = simulation->condition(loop.now());
+    EXPECT_EQ(idle.cache_bytes_used, 0);
+    EXPECT_EQ(idle.idle_state, 2U);
+    EXPECT_FALSE(idle.has_temperature);
+    simulation->format(loop.now());
+    EXPECT_TRUE(simulation->true_transitions().empty());
+    EXPECT_EQ(simulation->condition(loop.now()).host_bytes_written, 0U);
+}
+
 }  // namespace
 }  // namespace wattrig::sim
