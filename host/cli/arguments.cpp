@@ -99,6 +99,7 @@ Arguments parse_arguments(int count, const char* const* values) {
     run_command->add_flag("--overwrite-data", run.overwrite_data,
                           "let a suite that writes use a file that holds other data, or a device with a partition table or "
                           "filesystem");
+    run_command->add_flag("--all-rounds", run.all_rounds, "repeat to the last round also after steady state is reached");
     run_command->add_flag("--plan", run.plan, "print what would be done and stop");
     run_command->add_flag("--json", run.json, "print the result as JSON on standard output, all else on standard error");
     run_command->add_flag("--quiet", run.quiet, "no progress and no notices");

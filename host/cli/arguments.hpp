@@ -25,7 +25,7 @@ struct RunArguments {
     std::vector<std::pair<std::string, std::string>> overrides;
     std::optional<std::uint64_t> size;  // bytes
     std::vector<int> cpus;
-    bool buffered = false, keep = false, overwrite_data = false, plan = false, json = false, quiet = false;
+    bool all_rounds = false, buffered = false, keep = false, overwrite_data = false, plan = false, json = false, quiet = false;
     std::vector<std::string> command_line;  // as typed, for run.json
 };
 struct AnalyzeArguments {

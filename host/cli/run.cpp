@@ -51,6 +51,14 @@ const char* kind_word(suites::StepKind kind) {
 void print_plan(const suites::Plan& plan, std::uint64_t target_size) {
     std::string text = fmt::format("{}: {}\n", plan.suite, plan.title);
     std::size_t widest = 0;
+    // Rounds are alike: the first is shown, the others are counted.
+    const auto later_round = [&](std::size_t k) -> const suites::SteadyGroup* {
+        for (const suites::SteadyGroup& group : plan.steady)
+            if (k >= group.first_step + group.steps_per_round &&
+                k < group.first_step + group.steps_per_round * group.most_rounds)
+                return &group;
+        return nullptr;
+    };
     for (const suites::Step& step : plan.steps) widest = std::max(widest, report::display_width(step.label));
     Nanoseconds total{0};
     bool known = true;
@@ -64,15 +72,32 @@ void print_plan(const suites::Plan& plan, std::uint64_t target_size) {
             total += expected.value_or(Nanoseconds(0));
             written += suites::expected_bytes_written(step, target_size);
         }
-        text += fmt::format("{:4}  {:8}  {}{}  {}{}\n", ++number, left_out ? "left out" : kind_word(step.kind), step.label,
+        if (const suites::SteadyGroup* group = later_round(number)) {
+            if (number == group->first_step + group->steps_per_round)
+                text += fmt::format(
+                    "      ... rounds 2 to {} alike{}\n", group->most_rounds,
+                    group->all_rounds ? ""
+                                      : "; ends after the first steady window of " + std::to_string(group->window) + " rounds");
+            ++number;
+            continue;
+        }
+        const std::uint64_t wear = left_out ? 0 : suites::expected_bytes_written(step, target_size);
+        const std::string wear_words = wear == 0
+                                           ? ""
+                                           : fmt::format("  writes {}{:.3f} GB", step.workload.limit.bytes ? "" : "about ",
+                                                         static_cast<double>(wear) / 1e9);
+        text += fmt::format("{:4}  {:8}  {}{}  {}{}{}\n", ++number, left_out ? "left out" : kind_word(step.kind), step.label,
                             std::string(widest - report::display_width(step.label), ' '),
-                            expected ? report::duration_text(*expected) : "as long as the drive needs",
+                            expected ? report::duration_text(*expected) : "as long as the drive needs", wear_words,
                             step.condition_note.empty() ? "" : "  (" + step.condition_note + ")");
     }
-    text += fmt::format("{} steps, {}{}\n", plan.steps.size(), known ? "" : "more than ", report::duration_text(total));
+    text += fmt::format("{} steps, {}{}\n", plan.steps.size(), known ? plan.steady.empty() ? "" : "at most " : "more than ",
+                        report::duration_text(total));
     if (plan.target_size > 0) text += "The target must have " + suites::format_size(plan.target_size) + "\n";
     if (plan.writes)
-        text += written > 0 ? fmt::format("Writes at least {:.3f} GB\n", static_cast<double>(written) / 1e9) : "Writes\n";
+        text += written > 0 ? fmt::format("Wear: writes about {:.3f} GB{} (phases that end by time are counted at 1 GB/s)\n",
+                                          static_cast<double>(written) / 1e9, plan.steady.empty() ? "" : " in all rounds")
+                            : "Writes\n";
     if (plan.scale != 1) text += fmt::format("Scaled by {}: not comparable\n", report::significant(plan.scale, 3));
     for (const std::string& note : plan.notes) text += "Note: " + note + "\n";
     std::string safe;
@@ -89,6 +114,7 @@ suites::PlanRequest plan_request(const RunArguments& arguments, const RunTarget*
     request.suite = arguments.suite;
     request.scale = arguments.scale;
     request.overrides = arguments.overrides;
+    request.all_rounds = arguments.all_rounds;
     if (target) {
         request.target_size = target->size();
         request.logical_block = target->logical_block();

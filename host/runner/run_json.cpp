@@ -22,6 +22,26 @@ void complete_run_json(json& run_json, const suites::Plan& plan, const WalkSetup
         json& asked = run_json["scores"].emplace_back(json{{"name", score.name}, {"steps", score.step_labels}});
         if (!score.weights.empty()) asked["weights"] = score.weights;
     }
+    run_json["steady_state"] = json::array();
+    for (const suites::SteadyGroup& group : plan.steady) {
+        json rounds = json::array(), tracked = json::array();
+        for (std::size_t round = 0; round < group.most_rounds; ++round) {
+            json& labels = rounds.emplace_back(json::array());
+            for (std::size_t k = 0; k < group.steps_per_round; ++k)
+                labels.push_back(plan.steps[group.first_step + round * group.steps_per_round + k].label);
+        }
+        for (const std::size_t step : group.tracked) tracked.push_back(step);
+        run_json["steady_state"].push_back({{"name", group.name},
+                                            {"window", group.window},
+                                            {"most_rounds", group.most_rounds},
+                                            {"excursion_permille", group.excursion_permille},
+                                            {"slope_permille", group.slope_permille},
+                                            {"figure", suites::steady_figure_name(group.figure)},
+                                            {"all_rounds", group.all_rounds},
+                                            {"rounds_after", group.rounds_after},
+                                            {"tracked", std::move(tracked)},
+                                            {"rounds", std::move(rounds)}});
+    }
     run_json["notes"] = plan.notes;
     run_json["rig"] = {
         {"present", setup.rig}, {"description", setup.rig_description}, {"simulated", setup.rig && setup.rig_simulated}};

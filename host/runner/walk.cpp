@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "host/runner/rounds.hpp"
 #include "host/runner/run_json.hpp"
 
 namespace wattrig::runner {
@@ -53,7 +54,7 @@ class Walk {
   public:
     Walk(const suites::Plan& plan, Stage& stage, const WalkSetup& setup, const recording::RunDirectory& directory,
          nlohmann::json& run_json, const RunHooks& hooks)
-        : plan_(plan), stage_(stage), setup_(setup), directory_(directory), run_json_(run_json), hooks_(hooks) {
+        : plan_(plan), stage_(stage), setup_(setup), directory_(directory), run_json_(run_json), hooks_(hooks), rounds_(plan) {
         for (const auto& warning : run_json_.value("warnings", nlohmann::json::array()))
             if (warning.is_string()) summary_.warnings.push_back(warning.get<std::string>());
     }
@@ -114,11 +115,12 @@ class Walk {
 
     Result<void> steps() {
         start_temperature_ = stage_.drive_temperature();
-        for (const suites::Step& step : plan_.steps) {
-            ++step_number_;
+        for (std::size_t k = 0; k < plan_.steps.size(); k = step_after(k)) {
+            const suites::Step& step = plan_.steps[k];
+            step_number_ = k + 1;
             if (stopping()) break;
             if (!runs(step)) {
-                warn(fmt::format("{} was left out: {}", step.label, step.condition_note));
+                if (!rounds_.repeats(k)) warn(fmt::format("{} was left out: {}", step.label, step.condition_note));
                 continue;
             }
             if (auto done = carry_out(step); !done) return done;
@@ -126,6 +128,19 @@ class Walk {
         }
         summary_.interrupted = stopping();
         return {};
+    }
+
+    // The step to be carried out after step `k`.
+    std::size_t step_after(std::size_t k) {
+        // A round that was cut off is not judged.
+        if (stopping()) return k + 1;
+        const Rounds::Next next = rounds_.after(k);
+        if (next.round_ended) rounds_.write_to(run_json_["steady_state"]);
+        if (next.not_steady)
+            warn(next.notice);
+        else if (!next.notice.empty())
+            notice(next.notice);
+        return next.step;
     }
 
     Result<void> carry_out(const suites::Step& step) {
@@ -152,6 +167,7 @@ class Walk {
             }
             phase.outcome = std::move(*outcome);
             judge(phase);
+            rounds_.track(step_number_ - 1, phase.outcome);
         } else {
             const HostTime end = idle(step);
             phase.outcome.measured_end = phase.outcome.end = end;
@@ -280,6 +296,7 @@ class Walk {
     const RunHooks& hooks_;
     RunSummary summary_;
     std::size_t step_number_ = 0;
+    Rounds rounds_;
     std::optional<double> start_temperature_;
 };
 

@@ -235,16 +235,19 @@ void read_feature(Node& node, ObjectReader& reader, Diagnosis& diagnosis) {
                   (value.is_boolean()  ? (value.get<bool>() ? "on" : "off")
                    : value.is_string() ? value.get<std::string>()
                                        : value.dump());
+    node.optional = reader.flag("optional", false);
     note_missing(node, "NVMe control (" + node.detail + ")");
 }
 
 void read_until_steady(Node& node, const Json& value, const std::string& where, Diagnosis& diagnosis) {
     ObjectReader until(value, where, "until_steady", diagnosis);
     const auto window = until.count("window", 3, 1000), rounds = until.count("most_rounds", 3, 10'000);
-    until.number("excursion_percent", 0.1, 1000);
-    until.number("slope_percent", 0.1, 1000);
-    until.word("figure", {"iops", "megabytes_per_second", "latency"}, "iops");
-    until.flag("all_rounds", false);
+    SteadySetting steady;
+    steady.excursion_percent = until.number("excursion_percent", 0.1, 1000).value_or(20);
+    steady.slope_percent = until.number("slope_percent", 0.1, 1000).value_or(10);
+    steady.figure = until.word("figure", {"iops", "megabytes_per_second", "latency"}, "iops");
+    steady.all_rounds = until.flag("all_rounds", false);
+    steady.rounds_after = until.count("rounds_after", 1, 1000).value_or(0);
     if (!window || !rounds || *window > *rounds)
         diagnosis.refuse(where, "until_steady needs window (3 or more) and most_rounds (not below it)");
     const Json& tracked = until.require("track", "a list of cells, each an object of parameters");
@@ -253,12 +256,17 @@ void read_until_steady(Node& node, const Json& value, const std::string& where, 
     else
         for (std::size_t i = 0; i < tracked.size(); ++i) {
             ObjectReader cell(tracked[i], fmt::format("{}/{}", until.at("track"), i), "a cell", diagnosis);
-            if (cell.settings().all().empty()) diagnosis.refuse(cell.where(), "a cell names at least one parameter");
+            steady.track.push_back({cell.settings(), cell.where()});
+            if (steady.track.back().settings.all().empty())
+                diagnosis.refuse(cell.where(), "a cell names at least one parameter");
             cell.finish();
         }
     until.finish();
-    note_missing(node, fmt::format("repeating until steady state (window of {} rounds, at most {})", window.value_or(0),
-                                   rounds.value_or(0)));
+    if (steady.rounds_after > 0 && !steady.all_rounds)
+        diagnosis.refuse(until.at("rounds_after"), "rounds after the steady window are there only with all_rounds true");
+    steady.window = window.value_or(5);
+    steady.most_rounds = rounds.value_or(25);
+    node.until_steady = std::move(steady);
 }
 
 void read_group(Node& node, ObjectReader& reader, Diagnosis& diagnosis) {
@@ -269,6 +277,8 @@ void read_group(Node& node, ObjectReader& reader, Diagnosis& diagnosis) {
     }
     node.times = reader.count("times", 1, 10'000).value_or(1);
     if (const Json* until = reader.take("until_steady")) read_until_steady(node, *until, reader.at("until_steady"), diagnosis);
+    if (node.until_steady && node.times != 1)
+        diagnosis.refuse(reader.where(), "a group repeats by times or by until_steady, expected one of them");
     node.steps = read_steps(reader.require("steps", "a list of steps"), reader.at("steps"), diagnosis);
 }
 
@@ -300,7 +310,9 @@ Node read_node(const Json& value, const std::string& where, Diagnosis& diagnosis
     } else if (kind == "purge") {
         node.kind = NodeKind::purge;
         node.detail = reader.word("method", {"any", "secure_erase", "format", "sanitize", "discard", "recreate"}, "any");
-        note_missing(node, "purging (" + node.detail + ")");
+        // Discarding is what every target understands; the others need NVMe control.
+        if (node.detail != "any" && node.detail != "discard" && node.detail != "recreate")
+            note_missing(node, "purging (" + node.detail + ")");
     } else if (kind == "feature") {
         node.kind = NodeKind::feature;
         read_feature(node, reader, diagnosis);

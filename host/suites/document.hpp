@@ -25,6 +25,19 @@ struct Condition {  // a step is left out, visibly, when one of these holds
     std::uint64_t target_below = 0;  // bytes; 0 = no condition
 };
 
+struct SteadySetting {  // until_steady of a group
+    std::size_t window = 5, most_rounds = 25;
+    double excursion_percent = 20, slope_percent = 10;
+    std::string figure = "iops";
+    bool all_rounds = false;
+    std::size_t rounds_after = 0;
+    struct Cell {
+        Settings settings;
+        std::string where;
+    };
+    std::vector<Cell> track;
+};
+
 struct Node {
     NodeKind kind = NodeKind::io;
     std::string where;  // JSON pointer
@@ -32,11 +45,13 @@ struct Node {
     std::string label;  // "" = made from the parameters
     bool scored = true;
     Condition skip_when;
-    std::vector<Axis> sweep;  // outermost first
-    Settings settings;        // io and fill: own parameters; group: those that its steps inherit
-    std::vector<Node> steps;  // group
-    std::uint64_t times = 1;  // group: repeats; fill: passes
-    Nanoseconds duration{0};  // idle, cool_off
+    std::vector<Axis> sweep;                    // outermost first
+    Settings settings;                          // io and fill: own parameters; group: those that its steps inherit
+    std::vector<Node> steps;                    // group
+    std::uint64_t times = 1;                    // group: repeats; fill: passes
+    std::optional<SteadySetting> until_steady;  // group: instead of times
+    bool optional = false;                      // feature: where this version cannot, left out visibly and the run goes on
+    Nanoseconds duration{0};                    // idle, cool_off
     double within_kelvin = 1;
     std::string detail;   // feature and purge: what is asked, "write_cache off"
     std::string missing;  // the capability that this version lacks for it; "" = can be carried out

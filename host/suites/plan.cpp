@@ -89,12 +89,21 @@ Result<Plan> make_plan_from_text(const std::string& json_text, const std::string
     apply_overrides(*document, request.overrides, diagnosis);
     if (!diagnosis.ok()) return refused();
     const Surroundings surroundings{request.target_size, request.logical_block, request.scale};
-    Plan plan = expand(*document, surroundings, !request.overrides.empty(), diagnosis);
+    Plan plan = expand(*document, surroundings, !request.overrides.empty(), request.all_rounds, diagnosis);
     if (!diagnosis.ok()) return refused();
     for (const auto& [key, value] : request.overrides)
         plan.notes.push_back(fmt::format("changed by the user: {}={}", key, value));
     plan.resolved_json = resolved_json(plan, *document, request.overrides);
     return plan;
+}
+
+const char* steady_figure_name(SteadyFigure figure) {
+    switch (figure) {
+        case SteadyFigure::iops: return "iops";
+        case SteadyFigure::megabytes_per_second: return "megabytes_per_second";
+        case SteadyFigure::latency: return "latency_mean";
+    }
+    return "";
 }
 
 std::optional<Nanoseconds> expected_time(const Step& step) {
@@ -128,7 +137,7 @@ std::optional<Nanoseconds> expected_time(const Step& step) {
 
 std::uint64_t expected_bytes_written(const Step& step, std::uint64_t target_size) {
     if (!step.condition_note.empty()) return 0;
-    if (step.kind == StepKind::purge) return target_size;  // a file is made again; a device discards
+    if (step.kind == StepKind::purge) return 0;  // discards
     if (step.kind != StepKind::io && step.kind != StepKind::fill) return 0;
     const io::Workload& workload = step.workload;
     if (workload.discard || workload.read_percent >= 100) return 0;

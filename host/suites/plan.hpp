@@ -35,6 +35,21 @@ struct Step {
     std::string condition_note;  // why it is left out (or, for unsupported: what is missing), for the result; empty = runs
 };
 
+// Steps that are repeated round by round until the cells tracked are in steady state (SNIA). All rounds are in the plan; the
+// run leaves out those after the last that is needed.
+enum class SteadyFigure { iops, megabytes_per_second, latency };  // latency: mean, microseconds
+struct SteadyGroup {
+    std::string name;
+    std::size_t first_step = 0, steps_per_round = 0;  // in Plan::steps
+    std::size_t window = 5, most_rounds = 25;
+    std::uint32_t excursion_permille = 200, slope_permille = 100;  // of the mean
+    SteadyFigure figure = SteadyFigure::iops;
+    bool all_rounds = false;           // go on after steady state
+    std::size_t rounds_after = 0;      // average so many rounds after the first steady window; 0 = the window itself
+    std::vector<std::size_t> tracked;  // steps within a round, each an I/O step
+};
+const char* steady_figure_name(SteadyFigure figure);
+
 struct ScoreRequest {
     std::string name;
     std::vector<std::string> step_labels;
@@ -48,7 +63,8 @@ struct Plan {
     double scale = 1;
     std::vector<Step> steps;
     std::vector<ScoreRequest> scores;
-    std::vector<std::string> notes;  // choices of ours that the result prints
+    std::vector<SteadyGroup> steady;  // in order, none inside another
+    std::vector<std::string> notes;   // choices of ours that the result prints
     bool writes = false;
     std::uint64_t target_size = 0;  // bytes that the target must have, 0 = any
     bool prefill = true;            // reads count only where something was written
@@ -60,6 +76,7 @@ struct PlanRequest {
     double scale = 1;               // (0, 1]: less time and data
     std::uint64_t target_size = 0;  // bytes, 0 = not known yet
     std::uint32_t logical_block = 512;
+    bool all_rounds = false;                                          // repeat to the most rounds also after steady state
     std::vector<std::pair<std::string, std::string>> overrides = {};  // "runtime=10s", "depth=1,4", "pattern=randwrite"
 };
 

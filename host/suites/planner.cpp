@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -11,8 +12,9 @@
 namespace wattrig::suites {
 namespace {
 
+constexpr std::uint32_t purge_block = 64u << 20, smallest_purge_block = 1u << 20;  // bytes a discard
 constexpr std::size_t most_steps = 10'000;
-// Steps inside a repeat that cannot be carried out count too: a file must not keep the planner busy for hours.
+// A file must not keep the planner busy for hours.
 constexpr std::size_t most_work = 40'000;
 
 // What the steps inside groups inherit.
@@ -21,6 +23,7 @@ struct Scope {
     std::vector<std::string> axes;  // names, outermost first
     std::string name;
     std::uint64_t repeat = 0;  // 1 .. n inside a repeated group, 0 outside
+    std::uint64_t round = 0;   // the same inside a group that repeats until steady
     bool scored = true;
     std::string condition_note;
 };
@@ -33,7 +36,8 @@ struct Planned {  // a step with what the scores look at
 
 class Planner {
   public:
-    Planner(const Surroundings& surroundings, Diagnosis& diagnosis) : around_(surroundings), diagnosis_(diagnosis) {}
+    Planner(const Surroundings& surroundings, bool all_rounds, Diagnosis& diagnosis)
+        : around_(surroundings), all_rounds_(all_rounds), diagnosis_(diagnosis) {}
 
     void expand(const std::vector<Node>& nodes, const Scope& scope) {
         for (const auto& node : nodes) {
@@ -98,8 +102,8 @@ class Planner {
         Scope base = scope;
         base.condition_note = condition(node, scope, nullptr);
         each_combination(node, base, [&](Scope& inner) {
-            if (!node.missing.empty()) {
-                add_unsupported_group(node, inner);
+            if (node.until_steady) {
+                add_rounds(node, inner);
                 return;
             }
             for (std::uint64_t round = 1; round <= node.times && diagnosis_.ok(); ++round) {
@@ -109,24 +113,59 @@ class Planner {
         });
     }
 
-    // One step stands for all rounds; what is inside is checked all the same.
-    void add_unsupported_group(const Node& node, const Scope& scope) {
-        std::vector<Planned> kept;
-        std::set<std::string> labels;
-        kept.swap(steps_);
-        labels.swap(labels_);
-        expand(node.steps, scope);
-        const std::size_t inside = steps_.size();
-        bool writes = false;
-        for (const auto& planned : steps_) writes = writes || step_writes(planned.step);
-        for (const auto& planned : steps_) need(planned);
-        steps_.swap(kept);
-        labels_.swap(labels);
-        Planned planned = start(node, scope);
-        planned.step.kind = StepKind::unsupported;
-        planned.step.workload.read_percent = writes ? 0 : 100;
-        planned.step.condition_note = fmt::format("not possible in this version: {}, {} steps a round", node.missing, inside);
-        add(std::move(planned), scope.name.empty() ? "repeat" : scope.name, true);
+    void add_rounds(const Node& node, Scope& scope) {
+        const SteadySetting& setting = *node.until_steady;
+        if (scope.round > 0) {
+            diagnosis_.refuse(node.where, "a group that repeats until steady cannot stand inside another");
+            return;
+        }
+        SteadyGroup group;
+        group.name = scope.name.empty() ? "rounds" : scope.name;
+        for (const auto& axis : scope.axes) group.name += fmt::format(", {} {}", axis, setting_text(scope.settings, axis));
+        group.first_step = steps_.size();
+        group.window = setting.window;
+        group.most_rounds = setting.most_rounds;
+        group.excursion_permille = static_cast<std::uint32_t>(std::lround(setting.excursion_percent * 10));
+        group.slope_permille = static_cast<std::uint32_t>(std::lround(setting.slope_percent * 10));
+        group.figure = setting.figure == "latency"                ? SteadyFigure::latency
+                       : setting.figure == "megabytes_per_second" ? SteadyFigure::megabytes_per_second
+                                                                  : SteadyFigure::iops;
+        group.all_rounds = setting.all_rounds || all_rounds_;
+        group.rounds_after = setting.rounds_after;
+        for (std::uint64_t round = 1; round <= setting.most_rounds && diagnosis_.ok(); ++round) {
+            scope.round = round;
+            expand(node.steps, scope);
+            if (round == 1) group.steps_per_round = steps_.size() - group.first_step;
+        }
+        scope.round = 0;
+        if (!diagnosis_.ok()) return;
+        for (const auto& cell : setting.track)
+            if (const auto step = tracked_step(group, cell)) group.tracked.push_back(*step);
+        if (scope.condition_note.empty()) steady_.push_back(std::move(group));
+    }
+
+    // The one step of a round that has all of the cell's settings.
+    std::optional<std::size_t> tracked_step(const SteadyGroup& group, const SteadySetting::Cell& cell) {
+        std::optional<std::size_t> found;
+        std::size_t count = 0;
+        for (std::size_t k = 0; k < group.steps_per_round; ++k) {
+            const Planned& planned = steps_[group.first_step + k];
+            if (planned.step.kind != StepKind::io) continue;
+            const auto& wanted = cell.settings.all();
+            if (!std::all_of(wanted.begin(), wanted.end(), [&](const Setting& setting) {
+                    return setting_text(planned.settings, setting.parameter->name) ==
+                           value_text(*setting.parameter, setting.value);
+                }))
+                continue;
+            ++count;
+            found = k;
+        }
+        if (count != 1)
+            diagnosis_.refuse(cell.where, fmt::format("expected to name exactly one I/O step of a round, names {}", count));
+        else if (!steps_[group.first_step + *found].step.condition_note.empty())
+            diagnosis_.refuse(cell.where, fmt::format("the cell {} is not carried out on this target, so it cannot be tracked",
+                                                      quoted_text(steps_[group.first_step + *found].step.label)));
+        return found;
     }
 
     [[nodiscard]] Planned start(const Node& node, const Scope& scope) const {
@@ -162,6 +201,7 @@ class Planner {
             for (const auto& axis : scope.axes) label += fmt::format(", {} {}", axis, setting_text(scope.settings, axis));
         }
         if (scope.repeat > 0) label += fmt::format(" #{}", scope.repeat);
+        if (scope.round > 0) label += fmt::format(" round {}", scope.round);
         if (labels_.contains(label) && node.label.empty() && !scope.name.empty()) label = scope.name + ": " + label;
         add(std::move(planned), label, false);
     }
@@ -183,6 +223,7 @@ class Planner {
         add_one("rate");
         add_one("rate_iops");
         if (scope.repeat > 0) step.parameters.emplace_back("repeat", std::to_string(scope.repeat));
+        if (scope.round > 0) step.parameters.emplace_back("round", std::to_string(scope.round));
     }
 
     // Steps without a load: idle, cool-off, purge, a feature.
@@ -194,10 +235,22 @@ class Planner {
         step.duration = around_.scaled(node.duration, false);
         step.within_kelvin = node.within_kelvin;
         step.workload.read_percent = node.kind == NodeKind::purge ? 0 : 100;
+        if (node.kind == NodeKind::purge && node.missing.empty()) {
+            // All of the target, in order, in pieces that every device takes.
+            step.workload.discard = true;
+            const std::uint64_t target = around_.target_size > 0 ? around_.target_size : Surroundings::assumed_target_size;
+            std::uint32_t block = purge_block;
+            while (block > smallest_purge_block && target % block != 0) block /= 2;
+            step.workload.block_sizes = {{block, 100.0}};
+            step.workload.data.pool_bytes = std::max<std::uint64_t>(step.workload.data.pool_bytes, block);
+            step.workload.limit.bytes = target;
+        }
         step.scored = scope.scored && kind == StepKind::idle;
         step.condition_note = condition(node, scope, nullptr);
-        if (step.condition_note.empty() && !node.missing.empty())
-            step.condition_note = "not possible in this version: " + node.missing;
+        if (step.condition_note.empty() && !node.missing.empty()) {
+            if (node.optional) step.kind = StepKind::idle;
+            step.condition_note = (node.optional ? "left out: needs " : "not possible in this version: ") + node.missing;
+        }
         std::string label = node.name.empty() ? word : node.name;
         if (step.name.empty()) step.name = word;
         for (const auto& axis : scope.axes) step.parameters.emplace_back(axis, setting_text(scope.settings, axis));
@@ -271,6 +324,7 @@ class Planner {
         if (!step.condition_note.empty() && step.kind != StepKind::unsupported) return false;
         return step.kind == StepKind::purge || step.workload.writes();
     }
+    [[nodiscard]] std::vector<SteadyGroup>& steady() { return steady_; }
     [[nodiscard]] std::uint64_t needed_size() const { return needed_size_; }
 
   private:
@@ -284,8 +338,10 @@ class Planner {
     }
 
     const Surroundings& around_;
+    const bool all_rounds_;
     Diagnosis& diagnosis_;
     std::vector<Planned> steps_;
+    std::vector<SteadyGroup> steady_;
     std::set<std::string> labels_;
     std::map<std::string, std::size_t> numbers_;
     std::size_t work_ = 0;
@@ -343,7 +399,8 @@ void add_scores(const Document& document, const std::vector<Planned>& steps, boo
 
 }  // namespace
 
-Plan expand(const Document& document, const Surroundings& surroundings, bool overridden, Diagnosis& diagnosis) {
+Plan expand(const Document& document, const Surroundings& surroundings, bool overridden, bool all_rounds,
+            Diagnosis& diagnosis) {
     Plan plan;
     plan.suite = document.name;
     plan.title = document.title;
@@ -351,7 +408,7 @@ Plan expand(const Document& document, const Surroundings& surroundings, bool ove
     plan.scale = surroundings.scale;
     plan.notes = document.notes;
     plan.prefill = document.prefill;
-    Planner planner(surroundings, diagnosis);
+    Planner planner(surroundings, all_rounds, diagnosis);
     Scope scope;
     scope.settings = document.defaults;
     planner.expand(document.steps, scope);
@@ -364,6 +421,7 @@ Plan expand(const Document& document, const Surroundings& surroundings, bool ove
         plan.writes = plan.writes || Planner::step_writes(planned.step);
         plan.steps.push_back(planned.step);
     }
+    plan.steady = std::move(planner.steady());
     plan.target_size = planner.needed_size();
     return plan;
 }

@@ -7,7 +7,7 @@
 namespace wattrig::suites {
 
 // `overridden`: scores whose cells the overrides took away are left out with a note; otherwise that is a refusal.
-Plan expand(const Document& document, const Surroundings& surroundings, bool overridden, Diagnosis& diagnosis);
+Plan expand(const Document& document, const Surroundings& surroundings, bool overridden, bool all_rounds, Diagnosis& diagnosis);
 
 // The plan as JSON for run.json: the suite's own text, what the user changed, and every step with every parameter.
 std::string resolved_json(const Plan& plan, const Document& document,

@@ -26,7 +26,7 @@ class PaperStage final : public Stage {
         outcome.begin = outcome.measured_begin = now_;
         now_ += 1s;
         outcome.measured_end = outcome.end = now_;
-        outcome.kinds[0].operations = 100;
+        outcome.kinds[0].operations = static_cast<std::uint64_t>(100 + growth * (phases - 1));
         outcome.kinds[0].errors = workload.seed == 7 ? 3 : 0;
         progress({500ms, 0.5, 1000, 4'096'000});
         if (stop && stop_in == phases) {
@@ -55,6 +55,7 @@ class PaperStage final : public Stage {
         return first;
     }
 
+    int growth = 0;  // operations that each phase has more than the last
     int phases = 0, fail_in = 0, stop_in = 0, lose_in = 0;
     io::StopFlag* stop = nullptr;
     CaptureStatus status;
@@ -221,6 +222,60 @@ TEST_F(WalkTest, UnsupportedStepsAreRefusedAndConditionsAreNot) {
     ASSERT_FALSE(possible);
     EXPECT_EQ(possible.error().kind, ErrorKind::bad_input);
     EXPECT_THAT(possible.error().message, HasSubstr("c (needs NVMe control)"));
+}
+
+// Two cells a round; the stage gives 100 operations a second always, so three rounds of a window of three are steady.
+suites::Plan rounds_plan(std::size_t most_rounds, bool all_rounds) {
+    suites::Plan plan;
+    plan.suite = "rounds";
+    plan.resolved_json = "{}";
+    for (std::size_t round = 1; round <= most_rounds; ++round)
+        for (const char* cell : {"x", "y"}) plan.steps.push_back(io_step(std::string(cell) + std::to_string(round)));
+    plan.steps.push_back(io_step("after"));
+    suites::SteadyGroup group;
+    group.name = "rounds";
+    group.steps_per_round = 2;
+    group.window = 3;
+    group.most_rounds = most_rounds;
+    group.all_rounds = all_rounds;
+    group.tracked = {0, 1};
+    plan.steady = {group};
+    return plan;
+}
+
+TEST_F(WalkTest, RoundsEndWithTheFirstSteadyWindow) {
+    plan = rounds_plan(5, false);
+    ASSERT_TRUE(run());
+    EXPECT_THAT(labels(), ElementsAre("x1", "y1", "x2", "y2", "x3", "y3", "after"));
+    const auto result = run_json()["steady_state"][0]["result"];
+    EXPECT_EQ(result["reached_after_round"], 3);
+    EXPECT_EQ(result["window_rounds"], (nlohmann::json{{"first", 1}, {"last", 3}}));
+    EXPECT_EQ(result["variables"][1]["values"], nlohmann::json({100.0, 100.0, 100.0}));
+    EXPECT_EQ(result["variables"][1]["window"]["lower_bound"], 90.0);
+}
+
+TEST_F(WalkTest, AllRoundsAreCarriedOutWhenAsked) {
+    plan = rounds_plan(5, true);
+    plan.steady[0].rounds_after = 2;
+    ASSERT_TRUE(run());
+    EXPECT_EQ(labels().size(), 11u);
+    const auto result = run_json()["steady_state"][0]["result"];
+    EXPECT_EQ(result["reached_after_round"], 3);
+    EXPECT_EQ(result["averaged_rounds"]["first"], 4);
+    EXPECT_EQ(result["averaged_rounds"]["last"], 5);
+}
+
+TEST_F(WalkTest, SteadyStateThatIsNotReachedIsSaid) {
+    plan = rounds_plan(4, false);
+    stage.growth = 50;
+    const auto summary = run();
+    ASSERT_TRUE(summary);
+    EXPECT_EQ(labels().size(), 9u);
+    EXPECT_THAT(summary->warnings, testing::Contains(HasSubstr("steady state was not reached in 4 rounds; the last 3")));
+    const auto result = run_json()["steady_state"][0]["result"];
+    EXPECT_TRUE(result["reached_after_round"].is_null());
+    EXPECT_EQ(result["words"], "not reached");
+    EXPECT_EQ(result["window_rounds"], (nlohmann::json{{"first", 2}, {"last", 4}}));
 }
 
 TEST_F(WalkTest, ACoolOffEndsWhenTheDriveIsCool) {

@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Methods, AllLoadAndAreNamedAsTheirFiles) {
-    ASSERT_GE(embedded_suites().size(), 19u);
+    ASSERT_GE(embedded_suites().size(), 23u);
     for (const auto& suite : embedded_suites()) {
         const auto plan = make_plan({.suite = std::string(suite.name)});
         ASSERT_TRUE(plan) << plan.error().message;
@@ -55,8 +55,16 @@ TEST(Methods, ScaledTheyFitAScratchFile) {
 TEST(Methods, SniaHasFiftySixCellsARound) {
     const auto plan = make_plan({.suite = "snia-pts-iops"});
     ASSERT_TRUE(plan);
-    EXPECT_EQ(plan->steps.back().kind, StepKind::unsupported);
-    EXPECT_THAT(plan->steps.back().condition_note, HasSubstr("56 steps a round"));
+    ASSERT_EQ(plan->steady.size(), 1u);
+    EXPECT_EQ(plan->steady[0].steps_per_round, 56u);
+    EXPECT_EQ(plan->steps.size(), 4u + 25 * 56);
+    // Mixes outer, block sizes inner, as the method says.
+    EXPECT_EQ(plan->steps[4].label, "randrw 100/0 1 MiB QD32 x 8 round 1");
+    EXPECT_EQ(plan->steps[5].label, "randrw 100/0 128 KiB QD32 x 8 round 1");
+    std::vector<std::string> tracked;
+    for (const auto step : plan->steady[0].tracked) tracked.push_back(plan->steps[4 + step].label);
+    EXPECT_THAT(tracked, testing::ElementsAre("randrw 0/100 4 KiB QD32 x 8 round 1", "randrw 65/35 64 KiB QD32 x 8 round 1",
+                                              "randrw 100/0 1 MiB QD32 x 8 round 1"));
     EXPECT_EQ(plan->steps[2].label, "precondition 1/2");
     EXPECT_EQ(plan->steps[2].workload.block_sizes.front().bytes, 128u << 10);
 }

@@ -183,21 +183,70 @@ TEST(Plan, WhatCannotBeCarriedOutYetSaysWhichCapabilityIsMissing) {
         {"do":"fill","until_steady":true},
         {"do":"io","pattern":"trim","block_size":"64 MiB","bytes":"10 GB","beside":{"pattern":"randread","block_size":"4 KiB"}},
         {"do":"io","pattern":"write","block_size":"8 MiB","bytes":"50 GB","files":{"size":"1 GiB","count":50}},
-        {"do":"idle","duration":"10 s","power_management":"mobile"},
-        {"do":"group","name":"rounds","until_steady":{"window":5,"most_rounds":25,"track":[{"block_size":"4 KiB"}]},
-         "steps":[{"do":"io","pattern":"randwrite","block_size":"4 KiB","runtime":"60 s"}]})",
+        {"do":"idle","duration":"10 s","power_management":"mobile"})",
                                     {.target_size = 100'000'000'000});
     std::vector<std::string> notes;
     for (const auto& step : plan.steps) {
         EXPECT_EQ(step.kind, StepKind::unsupported) << step.label;
         notes.push_back(step.condition_note);
     }
-    EXPECT_THAT(notes,
-                ElementsAre(HasSubstr("purging (format)"), HasSubstr("NVMe control (write_cache off)"),
-                            HasSubstr("filling until steady state"), HasSubstr("a second load beside a step"),
-                            HasSubstr("many files"), HasSubstr("APST and ASPM"),
-                            HasSubstr("repeating until steady state (window of 5 rounds, at most 25), 1 steps a round")));
+    EXPECT_THAT(notes, ElementsAre(HasSubstr("purging (format)"), HasSubstr("NVMe control (write_cache off)"),
+                                   HasSubstr("filling until steady state"), HasSubstr("a second load beside a step"),
+                                   HasSubstr("many files"), HasSubstr("APST and ASPM")));
     EXPECT_TRUE(plan.writes) << "a method that would write is one that writes";
+}
+
+TEST(Plan, RoundsUntilSteadyAreAllPlannedAndTheirCellsFound) {
+    const char* steps = R"({"do":"idle","duration":"1 s"},
+        {"do":"group","name":"rounds","until_steady":{"window":3,"most_rounds":4,"excursion_percent":15,"figure":"latency",
+          "all_rounds":true,"rounds_after":2,"track":[{"block_size":"4 KiB","read_percent":0}]},
+         "steps":[{"do":"io","pattern":"randrw","runtime":"60 s","skip_when":{"block_size_below_logical_block":true},
+          "sweep":[{"axis":"read_percent","values":[100,0]},{"axis":"block_size","values":["4 KiB","0.5 KiB"]}]}]})";
+    const Plan plan = plan_of_steps(steps, {.target_size = 1'000'000'000, .logical_block = 4096});
+    ASSERT_EQ(plan.steps.size(), 17u);
+    ASSERT_EQ(plan.steady.size(), 1u);
+    const SteadyGroup& group = plan.steady[0];
+    EXPECT_EQ(group.first_step, 1u);
+    EXPECT_EQ(group.steps_per_round, 4u);
+    EXPECT_EQ(group.window, 3u);
+    EXPECT_EQ(group.most_rounds, 4u);
+    EXPECT_EQ(group.excursion_permille, 150u);
+    EXPECT_EQ(group.slope_permille, 100u);
+    EXPECT_EQ(group.figure, SteadyFigure::latency);
+    EXPECT_TRUE(group.all_rounds);
+    EXPECT_EQ(group.rounds_after, 2u);
+    EXPECT_THAT(group.tracked, ElementsAre(2));
+    EXPECT_EQ(plan.steps[3].label, "randrw 0/100 4 KiB QD1 round 1");
+    EXPECT_EQ(plan.steps[7].label, "randrw 0/100 4 KiB QD1 round 2");
+    EXPECT_THAT(plan.steps[2].condition_note, HasSubstr("smaller than the logical block"));
+    EXPECT_NE(plan.steps[3].workload.seed, plan.steps[7].workload.seed) << "a drive must not know what comes";
+}
+
+TEST(Plan, CellsTrackedMustBeOneAndCarriedOut) {
+    const auto refusal = [](const char* track, std::uint32_t block) {
+        const std::string json =
+            std::string(
+                R"({"format":"wattrig.suite/1","name":"t","title":"T","steps":[{"do":"group","until_steady":{"window":3,"most_rounds":4,"track":[)") +
+            track +
+            R"(]},"steps":[{"do":"io","pattern":"randwrite","runtime":"1 s","skip_when":{"block_size_below_logical_block":true},
+             "sweep":[{"axis":"block_size","values":["4 KiB","0.5 KiB"]}]}]}]})";
+        const auto plan = make_plan_from_text(json, "t.json", {.logical_block = block});
+        return plan ? std::string() : plan.error().message;
+    };
+    EXPECT_EQ(refusal(R"({"block_size":"4 KiB"})", 4096), "");
+    EXPECT_THAT(refusal(R"({"block_size":"8 KiB"})", 512),
+                HasSubstr("t.json: /steps/0/until_steady/track/0: expected to name exactly one I/O step of a round, names 0"));
+    EXPECT_THAT(refusal(R"({"pattern":"randwrite"})", 512), HasSubstr("names 2"));
+    EXPECT_THAT(refusal(R"({"block_size":"0.5 KiB"})", 4096), HasSubstr("is not carried out on this target"));
+}
+
+TEST(Plan, APurgeDiscardsAllOfTheTarget) {
+    const Plan plan = plan_of_steps(R"({"do":"purge","method":"any"})", {.target_size = 3u << 20});
+    EXPECT_EQ(plan.steps[0].kind, StepKind::purge);
+    EXPECT_TRUE(plan.steps[0].workload.discard);
+    EXPECT_EQ(plan.steps[0].workload.limit.bytes, 3u << 20);
+    EXPECT_EQ(plan.steps[0].workload.block_sizes[0].bytes, 1u << 20);
+    EXPECT_TRUE(plan.writes);
 }
 
 TEST(Plan, ExpectedTimesAndWritesFollowTheLimits) {

@@ -219,7 +219,12 @@ TEST(Refusal, ExplodingSuitesAreStoppedEarly) {
         nested =
             R"({"do":"group","times":1000,"steps":[{"do":"group","until_steady":{"window":3,"most_rounds":5,"track":[{"depth":1}]},"steps":[)" +
             nested + "]}]}";
-    EXPECT_THAT(refusal_of(with_step(nested)), HasSubstr("more than 10000 steps"));
+    EXPECT_THAT(refusal_of(with_step(nested)), HasSubstr("cannot stand inside another"));
+    EXPECT_THAT(
+        refusal_of(with_step(
+            R"({"do":"group","times":1000,"steps":[{"do":"group","until_steady":{"window":3,"most_rounds":50,"track":[{"depth":1}]},
+            "steps":[{"do":"io","pattern":"read","block_size":"4 KiB","depth":1,"runtime":"1 s"}]}]})")),
+        HasSubstr("more than 10000 steps"));
 }
 
 TEST(Refusal, WhatDoesNotFitTheTargetIsSaidBeforeAnyInputOrOutput) {
