@@ -1,16 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "host/analysis/join.hpp"
+#include "host/analysis/power_source.hpp"
 #include "host/analysis/result.hpp"
-#include "host/power/calibration.hpp"
 #include "host/power/energy.hpp"
 #include "host/recording/recording.hpp"
-#include "host/rig/clock_sync.hpp"
 
 namespace wattrig::analysis {
 namespace {
@@ -28,37 +25,6 @@ const Json& part_of(const Json& json, const char* key) {
     static const Json nothing = Json::object();
     return json.is_object() && json.contains(key) ? json[key] : nothing;
 }
-
-// First pass: what the clock needs, and what the recording says about itself.
-class ClockVisitor final : public recording::RecordingVisitor {
-  public:
-    struct Boot {
-        std::vector<rig::Exchange> exchanges;
-        rig::ClockMap live;
-    };
-    std::map<std::uint32_t, Boot> boots;
-    bool simulated = false;
-    std::vector<std::string> troubles;
-    std::size_t more_troubles = 0;
-
-    void on_start(const recording::RecordingStart& start) override { simulated = simulated || start.simulated; }
-    void on_exchange(const rig::Exchange& exchange) override { boots[exchange.boot_id].exchanges.push_back(exchange); }
-    void on_knot(const rig::ClockKnot& knot, std::uint32_t boot_id) override {
-        Boot& boot = boots[boot_id];
-        if (boot.live.empty()) boot.live = rig::ClockMap({}, boot_id, "live");
-        // The map wants them strictly later; a damaged file may not keep to it.
-        if (!boot.live.empty() &&
-            (knot.device <= boot.live.knots().back().device || knot.host <= boot.live.knots().back().host))
-            return;
-        boot.live.append(knot);
-    }
-    void on_trouble(const recording::Marker& trouble) override {
-        if (troubles.size() < 20)
-            troubles.push_back("while recording: " + trouble.text);
-        else
-            ++more_troubles;
-    }
-};
 
 // Second pass: energy, and the books of what was lost.
 class PowerVisitor final : public recording::RecordingVisitor {
@@ -115,26 +81,6 @@ void read_run_json(const Json& run, RunResult& result) {
     result.run_json = run.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-std::vector<rig::ClockMap> clock_maps(const ClockVisitor& clock, RunResult& result) {
-    std::vector<rig::ClockMap> maps;
-    for (const auto& [boot_id, boot] : clock.boots) {
-        rig::ClockMap map = rig::refit_two_sided(boot.exchanges);
-        if (map.empty() && !boot.live.empty()) {
-            map = boot.live;
-            result.warnings.push_back(
-                fmt::format("clock of boot {}: the exchanges allow no two-sided map, the live one is used", boot_id));
-        }
-        result.clock.exchanges += boot.exchanges.size();
-        if (map.empty()) {
-            result.warnings.push_back(fmt::format("clock of boot {}: no map, its power cannot be placed", boot_id));
-            continue;
-        }
-        result.clock.map = result.clock.map.empty() ? map.name() : result.clock.map + "; " + map.name();
-        maps.push_back(std::move(map));
-    }
-    return maps;
-}
-
 // Largest bound at any edge of a phase, and the drift in the middle of the run, over the boot that knows it best.
 void set_clock_figures(RunResult& result, const std::vector<rig::ClockMap>& maps, const std::vector<io::Interval>& intervals) {
     for (const io::Interval& interval : intervals) {
@@ -156,48 +102,35 @@ void set_clock_figures(RunResult& result, const std::vector<rig::ClockMap>& maps
 // Power of all phases, or a warning why there is none. Leaves `powers` empty then.
 void measure(const recording::RunDirectory& directory, const Json& run, const PowerPlan& plan, RunResult& result,
              std::vector<power::IntervalPower>& powers) {
-    const std::string path = directory.file("power.wrt");
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) {
-        if (result.power_measured) {
-            result.complete = false;
-            result.warnings.emplace_back("power.wrt is missing although a rig was there: no power figures");
-        }
-        return;
-    }
     const auto refuse = [&](const std::string& why) {
         result.complete = false;
         result.warnings.push_back(why);
     };
-    if (!run.is_object() || !run.contains("calibration") || run["calibration"].is_null())
-        return refuse("run.json: calibration: expected the rig's calibration, came nothing: no power figures");
-    const auto calibration = power::calibration_from_json(run["calibration"], "run.json: calibration");
-    if (!calibration) return refuse(calibration.error().message + ": no power figures");
-
-    ClockVisitor clock;
-    const auto report = recording::read_recording(path, clock);
-    if (!report) return refuse(report.error().message);
+    const auto source = open_power_source(directory, run);
+    if (!source) return refuse(source.error().message + ": no power figures");
+    if (!*source) {
+        if (result.power_measured) refuse("power.wrt is missing although a rig was there: no power figures");
+        return;
+    }
+    const PowerSource& power = **source;
     result.power_measured = true;
-    for (std::string& trouble : clock.troubles) result.warnings.push_back(std::move(trouble));
-    if (clock.more_troubles > 0)
-        result.warnings.push_back(fmt::format("while recording: {} more troubles", clock.more_troubles));
-    if (!report->clean_end) refuse("power.wrt was cut off: it has no end record");
-    if (report->bad_records > 0 || report->counters.skipped_bytes > 0)
-        refuse(fmt::format("power.wrt is damaged: {} bad records, {} bytes skipped; first: {}", report->bad_records,
-                           report->counters.skipped_bytes, report->first_problem));
-    const std::vector<rig::ClockMap> maps = clock_maps(clock, result);
-    set_clock_figures(result, maps, plan.intervals);
+    for (const std::string& warning : power.warnings) result.warnings.push_back(warning);
+    result.complete = result.complete && power.whole;
+    for (const rig::ClockMap& map : power.clocks)
+        result.clock.map = result.clock.map.empty() ? map.name() : result.clock.map + "; " + map.name();
+    result.clock.exchanges = power.exchanges;
+    set_clock_figures(result, power.clocks, plan.intervals);
 
-    power::EnergyPass pass(*calibration, maps, plan.intervals);
+    power::EnergyPass pass(power.calibration, power.clocks, plan.intervals);
     PowerVisitor blocks(pass);
-    if (const auto second = recording::read_recording(path, blocks); !second) return refuse(second.error().message);
+    if (const auto second = recording::read_recording(power.path, blocks); !second) return refuse(second.error().message);
     result.samples = blocks.samples;
     result.lost_samples = blocks.lost_samples;
     result.lost_blocks = blocks.lost_blocks;
     powers = pass.finish();
-    result.power_simulated = result.power_simulated || clock.simulated || calibration->simulated;
-    for (const power::IntervalPower& power : powers) result.power_simulated = result.power_simulated || power.simulated;
-    for (power::IntervalPower& power : powers) power.simulated = result.power_simulated;
+    result.power_simulated = result.power_simulated || power.simulated;
+    for (const power::IntervalPower& part : powers) result.power_simulated = result.power_simulated || part.simulated;
+    for (power::IntervalPower& part : powers) part.simulated = result.power_simulated;
 }
 
 void make_scores(const Json& run, RunResult& result) {

@@ -22,6 +22,8 @@ Examples:
       what would be done, and how long it takes; nothing is touched
   wattrig list suites
   wattrig report wattrig-runs/quick-2026-01-31-120000
+  wattrig compare runs/drive-a runs/drive-b -o comparison
+  wattrig export wattrig-runs/quick-2026-01-31-120000 --format csv --resolution 1ms -o power.csv
 
 Exit codes:
   0  ok
@@ -75,7 +77,7 @@ Arguments parse_arguments(int count, const char* const* values) {
     run_command->add_option("--target", run.target, "file to test, or sim:MODEL for a simulated drive (wattrig list models)");
     run_command->add_option(
         "--rig", run.rig,
-        "where power comes from: sim, none, replay:FILE, tcp:HOST:PORT (default: sim for a simulated drive, "
+        "where power comes from: usb, usb:SERIAL, sim, none, replay:FILE, tcp:HOST:PORT (default: sim for a simulated drive, "
         "else none)");
     run_command->add_option("--out", run.out, "run directory, new or empty (default: wattrig-runs/SUITE-DATE-TIME)");
     run_command->add_option("--scale", run.scale, "less time and data, 0 < F <= 1; the result is marked not comparable")
@@ -95,7 +97,13 @@ Arguments parse_arguments(int count, const char* const* values) {
     run_command->add_option("--cpus", cpus, "CPUs for the I/O threads, such as 0,1 or 2-5");
     run_command->add_flag("--buffered", run.buffered, "through the page cache instead of O_DIRECT");
     run_command->add_flag("--keep", run.keep, "keep the file that was made for the run");
-    run_command->add_flag("--overwrite-data", run.overwrite_data, "let a suite that writes use a file that holds other data");
+    run_command->add_option(
+        "--destroy", run.destroy,
+        "serial number of the drive whose contents a suite that writes may destroy; without it no device is "
+        "ever written");
+    run_command->add_flag("--overwrite-data", run.overwrite_data,
+                          "let a suite that writes use a file that holds other data, or a device with a partition table or "
+                          "filesystem");
     run_command->add_flag("--all-rounds", run.all_rounds, "repeat to the last round also after steady state is reached");
     run_command->add_flag("--plan", run.plan, "print what would be done and stop");
     run_command->add_flag("--json", run.json, "print the result as JSON on standard output, all else on standard error");
@@ -114,6 +122,29 @@ Arguments parse_arguments(int count, const char* const* values) {
     report_command->add_flag("--json", report.json, "print the result as JSON");
     report_command->add_flag("--quiet", report.quiet, "print nothing");
 
+    CompareArguments compared;
+    CLI::App* compare_command = app.add_subcommand("compare", "show runs of one suite side by side");
+    compare_command->add_option("DIR", compared.directories, "run directories, at least two")->required();
+    compare_command->add_option("-o,--out", compared.out, "new folder for compare.html and compare.csv");
+    compare_command->add_flag(
+        "--mixed", compared.mixed,
+        "also runs that are not comparable, such as scaled or simulated beside measured; they are labelled");
+
+    ExportArguments exported;
+    std::string resolution, from, to;
+    CLI::App* export_command = app.add_subcommand("export", "write a run in the format of another tool");
+    export_command->add_option("DIR", exported.directory, "run directory")->required();
+    export_command
+        ->add_option("--format", exported.format, "csv, perfetto (power over time), fio (JSON), openmetrics (figures)")
+        ->required()
+        ->check(CLI::IsMember({"csv", "fio", "perfetto", "openmetrics"}));
+    export_command->add_option("-o,--out", exported.out, "new file (default: standard output)");
+    export_command->add_option("--resolution", resolution,
+                               "time of a row such as 1ms, or `samples` for each of 30.72 us (default: samples, or what fits "
+                               "1,048,575 rows; perfetto 50,000)");
+    export_command->add_option("--from", from, "only from this time on, since the first phase, such as 10s");
+    export_command->add_option("--to", to, "only up to this time");
+
     ListArguments list;
     CLI::App* list_command = app.add_subcommand("list", "list rigs, targets, suites or models");
     list_command->add_option("WHAT", list.what, "rigs, targets, suites or models")
@@ -124,6 +155,40 @@ Arguments parse_arguments(int count, const char* const* values) {
     DoctorArguments doctor;
     CLI::App* doctor_command = app.add_subcommand("doctor", "say whether this machine is fit for measuring");
     doctor_command->add_flag("--json", doctor.json, "as JSON");
+    doctor_command->add_flag("--install-udev-rule", doctor.install_udev_rule, "let users of this machine open rigs (as root)");
+    doctor_command->add_option("--restore", doctor.restore,
+                               "run directory (or folder of some): put back drive settings that a killed run left changed");
+
+    ServeArguments serve;
+    CLI::App* serve_command = app.add_subcommand("serve-rig", "share a rig of this machine over TCP");
+    serve_command->add_option("--rig", serve.rig, "usb or usb:SERIAL (default: the only one)");
+    serve_command->add_option("--listen", serve.listen,
+                              "ADDRESS:PORT (default 127.0.0.1:4711); beyond loopback the token in WATTRIG_TOKEN is asked for");
+    serve_command->add_flag("--allow-update", serve.allow_update, "let clients send the rig into its boot loader");
+
+    UpdateArguments update;
+    CLI::App* rig_command = app.add_subcommand("rig", "look after a rig");
+    rig_command->require_subcommand(1);
+    CLI::App* update_command = rig_command->add_subcommand("update", "put new firmware on a rig");
+    update_command->add_option("FILE", update.file, "firmware image, UF2")->required();
+    update_command->add_option("--rig", update.rig, "usb, usb:SERIAL or tcp:HOST:PORT (default: the only one on USB)");
+    update_command->add_flag("--allow-remote", update.allow_remote, "also over TCP; somebody has to copy the file there");
+    update_command->add_flag("--allow-older", update.allow_older, "also when the image is older than what the rig has");
+
+    PowerArguments power;
+    CLI::App* power_command = app.add_subcommand("power", "switch the power of the drive in a rig");
+    power_command->add_option("ACTION", power.action, "on, off or cycle")
+        ->required()
+        ->check(CLI::IsMember({"on", "off", "cycle"}));
+    power_command->add_option("DEVICE", power.device, "the drive in the rig: /dev/nvme0, or a link of /dev/disk/by-id");
+    power_command->add_option("--rig", power.rig, "whose switch: tcp:HOST:PORT or sim");
+    power_command->add_option("--serial", power.serial, "serial number of the drive, as on its label");
+    power_command->add_flag("--no-device", power.no_device, "the drive in the rig is not connected to this machine");
+
+    StatesArguments states;
+    CLI::App* states_command = app.add_subcommand("states", "power states: what the drive declares, set and read back each");
+    states_command->add_option("DEVICE", states.device, "NVMe controller, such as /dev/nvme0")->required();
+    states_command->add_option("--out", states.out, "folder for the record of changed settings (default: wattrig-runs/states)");
 
     try {
         app.parse(count, values);
@@ -134,6 +199,21 @@ Arguments parse_arguments(int count, const char* const* values) {
             if (!bytes) throw CLI::ValidationError("--size", bytes.error().message);
             run.size = *bytes;
         }
+        const auto time = [](const std::string& text, const char* option) -> std::optional<Nanoseconds> {
+            if (text.empty()) return std::nullopt;
+            auto parsed = suites::parse_time(text, false);
+            if (!parsed) throw CLI::ValidationError(option, parsed.error().message);
+            return *parsed;
+        };
+        exported.every_sample = resolution == "samples";
+        if (!exported.every_sample) exported.resolution = time(resolution, "--resolution");
+        if (exported.resolution && exported.resolution->count() < 30'720)
+            throw CLI::ValidationError(
+                "--resolution", "expected `samples` or at least 30.72us, the time of a sample, came '" + resolution + "'");
+        exported.from = time(from, "--from");
+        exported.to = time(to, "--to");
+        if (exported.to && *exported.to <= exported.from.value_or(Nanoseconds(0)))
+            throw CLI::ValidationError("--to", "expected a time after --from, came '" + to + "'");
     } catch (const CLI::Success& success) {
         // --help and --version; CLI11 prints them.
         app.exit(success, std::cout, std::cerr);
@@ -148,7 +228,13 @@ Arguments parse_arguments(int count, const char* const* values) {
     }
     if (*analyze_command) return analyze;
     if (*report_command) return report;
+    if (*compare_command) return compared;
+    if (*export_command) return exported;
     if (*list_command) return list;
+    if (*serve_command) return serve;
+    if (*update_command) return update;
+    if (*power_command) return power;
+    if (*states_command) return states;
     return doctor;
 }
 

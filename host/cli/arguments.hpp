@@ -8,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "host/base/clock.hpp"
+
 namespace wattrig::cli {
 
 struct RunArguments {
@@ -16,6 +18,7 @@ struct RunArguments {
     std::string rig;          // empty: sim for sim:MODEL, else none
     std::string out;          // empty: wattrig-runs/SUITE-DATE-TIME
     std::string calibration;  // path; empty = the rig's own, or nominal
+    std::string destroy;      // serial of the device that may be written
     double scale = 1;
     unsigned repeat = 1;
     std::uint64_t seed = 1;
@@ -34,19 +37,54 @@ struct ReportArguments {
     std::string directory;
     bool json = false, quiet = false;
 };
+struct CompareArguments {
+    std::vector<std::string> directories;
+    std::string out;  // folder for compare.html and compare.csv; empty = neither
+    bool mixed = false;
+};
+struct ExportArguments {
+    std::string directory;
+    std::string format;     // csv, fio, perfetto, openmetrics
+    std::string out = "-";  // a new file; "-" = standard output
+    bool every_sample = false;
+    std::optional<Nanoseconds> resolution, from, to;
+};
 struct ListArguments {
     std::string what;  // rigs, targets, suites, models
     bool json = false;
 };
 struct DoctorArguments {
     bool json = false;
+    bool install_udev_rule = false;
+    std::string restore;  // run directory, or a folder of some, whose changed drive settings are put back
+};
+struct ServeArguments {
+    std::string rig = "usb";
+    std::string listen = "127.0.0.1:4711";
+    bool allow_update = false;
+};
+struct UpdateArguments {
+    std::string file;
+    std::string rig = "usb";
+    bool allow_remote = false, allow_older = false;
+};
+struct PowerArguments {
+    std::string action;  // on, off, cycle
+    std::string device;  // /dev/nvme0, a namespace, a by-id link
+    std::string rig, serial;
+    bool no_device = false;
+};
+struct StatesArguments {
+    std::string device;
+    std::string out;  // run directory for the restore record
 };
 // The command line was answered already (--help, --version) or refused; the program ends with this.
 struct Ended {
     int exit_code = 0;
 };
 
-using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, ListArguments, DoctorArguments>;
+using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments,
+                               ListArguments, DoctorArguments, ServeArguments, UpdateArguments, PowerArguments, StatesArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

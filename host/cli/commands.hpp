@@ -2,6 +2,7 @@
 // One function a command; each returns the program's exit code.
 
 #include <string>
+#include <vector>
 
 #include "host/base/result.hpp"
 #include "host/cli/arguments.hpp"
@@ -21,8 +22,19 @@ int exit_code_of(const Error& error);
 int run(const RunArguments& arguments);
 int analyze(const AnalyzeArguments& arguments);
 int report(const ReportArguments& arguments);
+int compare(const CompareArguments& arguments);
+int export_run(const ExportArguments& arguments);
 int list(const ListArguments& arguments);
 int doctor(const DoctorArguments& arguments);
+int install_rule();  // doctor --install-udev-rule
+int serve_rig(const ServeArguments& arguments);
+int update_rig(const UpdateArguments& arguments);
+int power(const PowerArguments& arguments);
+int states(const StatesArguments& arguments);
+
+// For doctor: a line for each drive below `folder` that a killed run left with changed settings; and putting them back.
+std::vector<std::string> drive_settings_left_changed(const std::string& folder);
+int restore_drive_settings(const std::string& folder);
 
 std::string program_version();  // "0.1.0"
 

@@ -12,7 +12,9 @@
 #include "host/cli/commands.hpp"
 #include "host/cli/console.hpp"
 #include "host/cli/output.hpp"
+#include "host/cli/rig_link.hpp"
 #include "host/report/escape.hpp"
+#include "host/rig/usb_discovery.hpp"
 #include "host/suites/text.hpp"
 #include "host/target/host_facts.hpp"
 
@@ -62,11 +64,26 @@ Finding open_files() {
     return {limit.rlim_cur >= 256 ? Verdict::ok : Verdict::warning, "open files", std::to_string(limit.rlim_cur)};
 }
 
+// A rig that can be used is greeted and tests itself.
+Finding rig_finding(const rig::UsbFinding& found) {
+    const Verdict verdict = found.verdict == rig::UsbVerdict::ok        ? Verdict::ok
+                            : found.verdict == rig::UsbVerdict::warning ? Verdict::warning
+                                                                        : Verdict::failed;
+    if (found.serial.empty()) return {verdict, "rigs on USB", found.words};
+    auto tested = self_test_of("usb:" + found.serial);
+    if (!tested) return {Verdict::failed, "rigs on USB", found.words + ": " + tested.error().message};
+    return {verdict, "rigs on USB", found.words + ": " + *tested};
+}
+
 }  // namespace
 
 int doctor(const DoctorArguments& arguments) {
+    if (arguments.install_udev_rule) return install_rule();
+    if (!arguments.restore.empty()) return restore_drive_settings(arguments.restore);
     std::vector<Finding> findings;
     findings.push_back({Verdict::ok, "wattrig", program_version()});
+    for (const std::string& line : drive_settings_left_changed("wattrig-runs"))
+        findings.push_back({Verdict::failed, "drive settings", line});
     const target::HostFacts facts = target::read_host_facts(nullptr);
     const auto fact = [&](const char* key) { return facts.find(key).value_or("not told by this machine"); };
     findings.push_back({Verdict::ok, "kernel", fact("kernel.release")});
@@ -80,8 +97,7 @@ int doctor(const DoctorArguments& arguments) {
     findings.push_back(open_files());
     findings.push_back({Verdict::ok, "clock source", fact("clock.source")});
     findings.push_back({Verdict::ok, "CPU governor", fact("cpu.governor")});
-    findings.push_back(
-        {Verdict::warning, "rigs", "none: rigs on USB come with a later version (--rig sim, --rig tcp:HOST:PORT)"});
+    for (const rig::UsbFinding& found : rig::explain(rig::survey_usb())) findings.push_back(rig_finding(found));
     for (const std::string& warning : facts.warnings) findings.push_back({Verdict::warning, "machine", warning});
 
     bool failed = false;

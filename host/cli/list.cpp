@@ -9,6 +9,7 @@
 #include "host/cli/output.hpp"
 #include "host/report/escape.hpp"
 #include "host/report/figures.hpp"
+#include "host/rig/usb_discovery.hpp"
 #include "host/sim/simulation.hpp"
 #include "host/suites/plan.hpp"
 #include "host/target/target.hpp"
@@ -72,8 +73,23 @@ int list(const ListArguments& arguments) {
     } else {
         json.push_back({{"name", "sim"}, {"description", "simulated rig"}, {"simulated", true}});
         rows.push_back({"sim", "simulated rig; its power is always called simulated"});
-        if (!arguments.json)
-            print_error("rigs on USB come with a later version; rigs on the network are given as tcp:HOST:PORT");
+        const rig::UsbSurvey survey = rig::survey_usb();
+        for (const rig::UsbRig& found : survey.rigs) {
+            if (found.boot_loader) continue;
+            const bool usable = found.access == rig::UsbAccess::free;
+            json.push_back({{"name", "usb:" + found.serial},
+                            {"description", found.product},
+                            {"place", found.place},
+                            {"usable", usable},
+                            {"simulated", false}});
+            rows.push_back({"usb:" + found.serial, found.product + ", " + found.place +
+                                                       (usable ? "" : " (cannot be used: `wattrig doctor` says why)")});
+        }
+        if (!arguments.json) {
+            if (rows.size() == 1)
+                for (const rig::UsbFinding& finding : rig::explain(survey)) print_error("rigs on USB: " + finding.words);
+            print_error("rigs on the network are given as tcp:HOST:PORT");
+        }
     }
     if (arguments.json)
         print_json(json);

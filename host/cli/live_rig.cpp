@@ -6,14 +6,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "host/cli/rig_link.hpp"
 #include "host/rig/replay_link.hpp"
-#include "host/rig/tcp_link.hpp"
 #include "host/sim/simulation.hpp"
 
 namespace wattrig::cli {
 namespace {
-
-constexpr Nanoseconds connect_timeout = std::chrono::seconds(5);
 
 class LinkedRig final : public LiveRig {
   public:
@@ -91,14 +89,12 @@ Result<std::unique_ptr<LiveRig>> LiveRig::connect(const RunArguments& arguments)
         if (!link) return link.error();
         return with_link(std::move(*link), arguments);
     }
-    if (rig.starts_with("tcp:")) {
-        auto link = rig::TcpLink::connect(rig.substr(4), connect_timeout);
+    if (rig.starts_with("tcp:") || rig == "usb" || rig.starts_with("usb:")) {
+        auto link = connect_rig(rig);
         if (!link) return link.error();
         return with_link(std::move(*link), arguments);
     }
-    if (rig == "usb" || rig.starts_with("usb:"))
-        return bad_input("rigs on USB come with a later version: expected --rig sim, none, replay:FILE or tcp:HOST:PORT");
-    return bad_input("expected --rig sim, none, replay:FILE or tcp:HOST:PORT, came --rig " + rig);
+    return bad_input("expected --rig usb, usb:SERIAL, sim, none, replay:FILE or tcp:HOST:PORT, came --rig " + rig);
 }
 
 }  // namespace wattrig::cli

@@ -16,8 +16,14 @@ struct Command {
     int operator()(const RunArguments& arguments) const { return run(arguments); }
     int operator()(const AnalyzeArguments& arguments) const { return analyze(arguments); }
     int operator()(const ReportArguments& arguments) const { return report(arguments); }
+    int operator()(const CompareArguments& arguments) const { return compare(arguments); }
+    int operator()(const ExportArguments& arguments) const { return export_run(arguments); }
     int operator()(const ListArguments& arguments) const { return list(arguments); }
     int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
+    int operator()(const ServeArguments& arguments) const { return serve_rig(arguments); }
+    int operator()(const UpdateArguments& arguments) const { return update_rig(arguments); }
+    int operator()(const PowerArguments& arguments) const { return power(arguments); }
+    int operator()(const StatesArguments& arguments) const { return states(arguments); }
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "host/cli/output.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "host/cli/console.hpp"
@@ -25,6 +26,19 @@ void print_result(const analysis::RunResult& result) {
 Result<void> write_result(const recording::RunDirectory& directory, const analysis::RunResult& result) {
     if (auto written = directory.write_json("result.json", analysis::to_json(result)); !written) return written;
     return report::write_reports(directory, result);
+}
+
+Result<analysis::RunResult> result_of(const recording::RunDirectory& directory) {
+    const std::string file = directory.file("result.json");
+    if (!std::filesystem::exists(file)) {
+        auto made = analysis::analyze(directory);
+        if (!made) return made;
+        if (auto written = directory.write_json("result.json", analysis::to_json(*made)); !written) return written.error();
+        return made;
+    }
+    auto json = directory.read_json("result.json");
+    if (!json) return json.error();
+    return analysis::result_from_json(*json, file);
 }
 
 }  // namespace wattrig::cli

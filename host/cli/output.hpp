@@ -9,6 +9,8 @@ namespace wattrig::cli {
 void print_text(const std::string& text);  // to standard output, as it is
 void print_json(const nlohmann::json& value);
 void print_result(const analysis::RunResult& result);
+// From result.json when it is there; else worked out and written, as a run that was killed has none yet.
+Result<analysis::RunResult> result_of(const recording::RunDirectory& directory);
 // result.json, then report.html and the CSV files.
 Result<void> write_result(const recording::RunDirectory& directory, const analysis::RunResult& result);
 

@@ -42,6 +42,7 @@ class RealTarget final : public RunTarget {
         }
         request.keep = arguments_.keep;
         request.overwrite_data = arguments_.overwrite_data;
+        request.destroy = arguments_.destroy;
         request.fill_progress = [&console](double done) { console.fill(done); };
         request.stop_requested = [&stop] { return stop.load(std::memory_order_relaxed); };
         auto opened = target::Target::open(request);
@@ -87,6 +88,7 @@ class RealTarget final : public RunTarget {
 
     Result<runner::RunSummary> carry_out(const suites::Plan& plan, const recording::RunDirectory& directory,
                                          nlohmann::json run_json, const runner::RunHooks& hooks) override {
+        if (auto allowed = target_->begin_writing(); !allowed) return allowed.error();
         unsigned depth = 1;
         for (const suites::Step& step : plan.steps) depth = std::max(depth, step.workload.depth);
         const target::TargetInfo& info = target_->info();
@@ -126,8 +128,11 @@ Result<std::unique_ptr<RunTarget>> make_real_target(const RunArguments& argument
     std::error_code error;
     std::uint64_t size = 0;
     if (std::filesystem::is_regular_file(arguments.target, error)) size = std::filesystem::file_size(arguments.target, error);
+    // Links, such as those of /dev/disk/by-id, lead to the name that the list has.
+    std::error_code unresolved;
+    const std::string path = std::filesystem::canonical(arguments.target, unresolved).string();
     for (const target::TargetInfo& device : target::list_block_devices())
-        if (device.path == arguments.target) size = device.size;
+        if (device.path == path) size = device.size;
     return std::unique_ptr<RunTarget>(std::make_unique<RealTarget>(arguments, error ? 0 : size));
 }
 

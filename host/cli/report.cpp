@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "host/cli/commands.hpp"
@@ -7,24 +6,6 @@
 #include "host/report/write.hpp"
 
 namespace wattrig::cli {
-namespace {
-
-// result.json when it is there; a run that was killed has none yet.
-Result<analysis::RunResult> result_of(const recording::RunDirectory& directory) {
-    const std::string file = directory.file("result.json");
-    if (!std::filesystem::exists(file)) {
-        auto made = analysis::analyze(directory);
-        if (!made) return made;
-        if (auto written = directory.write_json("result.json", analysis::to_json(*made)); !written) return written.error();
-        return made;
-    }
-    auto json = directory.read_json("result.json");
-    if (!json) return json.error();
-    return analysis::result_from_json(*json, file);
-}
-
-}  // namespace
-
 int report(const ReportArguments& arguments) {
     const auto refuse = [](const Error& error) {
         print_error(error.message);

@@ -23,7 +23,7 @@ struct FrontEnd {
     double i_noise_ampere = 0.393e-3;                // rms per sample
     double slow_lsb_volt = 78.125e-9;                // INA228, +-40.96 mV
     double slow_noise_volt = 0.2e-6;                 // rms per 4.12 ms conversion
-    double peak_lsb_volt = 3.0 / 4096;               // MCU ADC with its external reference of 3.0 V
+    double peak_lsb_volt = 7.5 / 4096;               // at the amplifier: MCU ADC, reference 3.0 V, behind a divider of 2/5
     double peak_zero_volt = 1.25;                    // the amplifier's REF
     double peak_noise_lsb = 1.5;                     // rms per reading
     // Drift after the zero and two-point calibration.

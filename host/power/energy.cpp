@@ -114,6 +114,8 @@ struct EnergyPass::State {
     Fusion fusion;
     PeakPath peak_path;
     SecondWindow seconds;
+    TraceSink sink;
+    std::vector<TraceSample> traced;
     std::uint32_t peak_blocks = 0;  // received since the last gap, at most 64: their peaks need no groups
 
     [[nodiscard]] const rig::ClockMap* map_of(std::uint32_t boot) const {
@@ -135,6 +137,7 @@ struct EnergyPass::State {
     Segment segment_of(SegmentKind kind, std::int64_t begin, std::int64_t end, double shunt, double board) const;
     void fill(Segment& segment, const std::array<CodeSums, protocol::maximum_rails>& own) const;
     void emit(Segment& segment);
+    void trace(const Segment& segment);
     void close(IntervalAccumulator& interval);
     void add_peaks(const rig::BlockView& block, const Segment& segment, std::int64_t lost_blocks);
 };
@@ -218,6 +221,7 @@ void EnergyPass::State::fill(Segment& segment, const std::array<CodeSums, protoc
 
 void EnergyPass::State::emit(Segment& segment) {
     if (segment.end <= segment.begin) return;
+    if (sink) trace(segment);
     while (next < order.size() && next_begin < segment.end) {
         const io::Interval& interval = intervals[order[next]];
         const std::int64_t begin = ticks(interval.begin), end = ticks(interval.end);
@@ -234,6 +238,46 @@ void EnergyPass::State::emit(Segment& segment) {
     if (const auto window = seconds.add(segment))
         for (IntervalAccumulator& interval : active) interval.add_second(window->from, window->to, window->power);
     previous = segment.count > 0 ? std::optional(segment.means.power()) : std::nullopt;
+}
+
+void EnergyPass::State::trace(const Segment& segment) {
+    TracePiece piece;
+    piece.begin = clock->to_host(DeviceTime(Ticks(segment.begin)));
+    piece.end = clock->to_host(DeviceTime(Ticks(segment.end)));
+    piece.span = segment.span;
+    piece.count = segment.count;
+    piece.rails = segment.rails;
+    if (segment.count > 0) {
+        TraceSample& mean = piece.mean.emplace();
+        for (std::size_t r = 0; r < segment.rails; ++r) {
+            mean.volts[r] = segment.means.rail[r].v;
+            mean.amperes[r] = segment.means.rail[r].i;
+        }
+        mean.watts = segment.means.power();
+        if (segment.block != nullptr) mean.side_band = segment.block->sideband != nullptr ? segment.block->sideband[0] : 0;
+    }
+    if (segment.block != nullptr && segment.count == segment.block->header.count && segment.count == segment.span) {
+        const auto count = static_cast<std::size_t>(segment.count);
+        traced.assign(count, {});
+        for (std::size_t k = 0; k < count; ++k) {
+            TraceSample& sample = traced[k];
+            for (std::size_t r = 0; r < segment.rails; ++r) {
+                const Affine& a = segment.affine[r];
+                sample.volts[r] = a.v_offset + a.v_gain * segment.block->v_code(r, k);
+                sample.amperes[r] = a.i_offset + a.i_gain * segment.block->i_code(r, k);
+            }
+            sample.watts = sample_power(segment, k);
+            if (segment.block->sideband != nullptr) sample.side_band = segment.block->sideband[k];
+        }
+        piece.samples = traced;
+        const PowerRange range = sample_range(segment, 0, count);
+        piece.lowest_watts = range.lowest;
+        piece.highest_watts = range.highest;
+    } else if (segment.range.known) {
+        piece.lowest_watts = segment.range.lowest;
+        piece.highest_watts = segment.range.highest;
+    }
+    sink(piece);
 }
 
 void EnergyPass::State::add_peaks(const rig::BlockView& block, const Segment& segment, std::int64_t lost_blocks) {
@@ -364,6 +408,7 @@ EnergyPass::EnergyPass(const Calibration& calibration, std::vector<rig::ClockMap
 EnergyPass::~EnergyPass() = default;
 EnergyPass::EnergyPass(EnergyPass&&) noexcept = default;
 
+void EnergyPass::follow(TraceSink sink) { state_->sink = std::move(sink); }
 void EnergyPass::add(const rig::BlockView& block) { state_->add(block); }
 
 std::vector<IntervalPower> EnergyPass::finish() {

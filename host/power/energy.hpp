@@ -12,6 +12,7 @@
 #include "host/base/units.hpp"
 #include "host/io/outcome.hpp"
 #include "host/power/calibration.hpp"
+#include "host/power/trace.hpp"
 #include "host/rig/block.hpp"
 #include "host/rig/clock_map.hpp"
 
@@ -61,6 +62,8 @@ class EnergyPass {
     EnergyPass(const Calibration& calibration, std::vector<rig::ClockMap> clocks, std::vector<io::Interval> intervals);
     ~EnergyPass();
     EnergyPass(EnergyPass&&) noexcept;
+    // Every stretch of the stream that can be placed on the host's clock is also handed to `sink`, from now on.
+    void follow(TraceSink sink);
     void add(const rig::BlockView& block);
     std::vector<IntervalPower> finish();  // in the order of the intervals given; once
 

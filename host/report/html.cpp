@@ -7,24 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "host/report/assets.hpp"
 #include "host/report/columns.hpp"
 #include "host/report/escape.hpp"
 #include "host/report/figures.hpp"
 #include "host/report/table.hpp"
 
-// Bytes of host/report/web, put here by the assembler (CMakeLists.txt).
-extern "C" {
-extern const char wattrig_report_css_begin[], wattrig_report_css_end[];
-extern const char wattrig_report_js_begin[], wattrig_report_js_end[];
-extern const char wattrig_echarts_js_begin[], wattrig_echarts_js_end[];
-}
-
 namespace wattrig::report {
 namespace {
 
 using nlohmann::json;
-
-std::string_view asset(const char* begin, const char* end) { return {begin, static_cast<std::size_t>(end - begin)}; }
 
 // More lines than this cannot be told apart; the table has them all.
 constexpr std::size_t most_groups = 10;
@@ -111,7 +103,7 @@ class Html {
             "<meta name=\"generator\" content=\"wattrig\">\n"
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
             "script-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n<style>\n");
-        raw(asset(wattrig_report_css_begin, wattrig_report_css_end));
+        raw(report_css());
         raw("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#figures\">Skip to the table of figures</a>\n");
         if (result_.power_simulated || result_.drive_simulated) {
             raw("<div class=\"simulated\" role=\"note\">");
@@ -327,9 +319,11 @@ class Html {
         raw("<script type=\"application/json\" id=\"data\">");
         raw(script_safe_json(data.dump(-1, ' ', false, json::error_handler_t::replace)));
         raw("</script>\n<script>");
-        raw(asset(wattrig_echarts_js_begin, wattrig_echarts_js_end));
+        raw(echarts_js());
         raw("</script>\n<script>\n");
-        raw(asset(wattrig_report_js_begin, wattrig_report_js_end));
+        raw(page_js());
+        raw("</script>\n<script>\n");
+        raw(report_js());
         raw("</script>\n</body>\n</html>\n");
     }
     std::string simulated_mark() const {

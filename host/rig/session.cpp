@@ -103,6 +103,7 @@ struct Session::State {
     std::uint64_t unanswered = 0;
     std::optional<protocol::Detail> wanted_detail;
     bool stop_wanted = false;
+    bool away = false;       // the link looks for the rig: nothing is sent, silence is no news
     bool ask_again = false;  // who are you? A silent stream or a clock that ran backwards
     HostTime last_block{};
     bool silence_told = false;
@@ -156,7 +157,7 @@ struct Session::State {
     }
 
     void send_due(HostTime now) {
-        if (pending || now < due) return;
+        if (pending || away || now < due) return;
         switch (step) {
             case Step::hello: send(CommandId::get_info, now, options.reply_timeout); return;
             case Step::stop_old_stream: send(CommandId::stop_stream, now, options.reply_timeout); return;
@@ -225,7 +226,7 @@ struct Session::State {
         return options.detail == protocol::Detail::summary_1s ? Nanoseconds(seconds(4)) : Nanoseconds(seconds(1));
     }
     void check_silence(HostTime now) {
-        if (step != Step::running || silence_told || now - last_block < silence_limit()) return;
+        if (step != Step::running || away || silence_told || now - last_block < silence_limit()) return;
         silence_told = true;
         ask_again = true;
         trouble("no block for " + std::to_string(std::chrono::duration_cast<milliseconds>(now - last_block).count()) +
@@ -505,6 +506,7 @@ HostTime Session::next_event() const {
     const State& s = *s_;
     if (s.step == Step::idle || s.step == Step::stopped || s.step == Step::failed) return HostTime::max();
     HostTime next = HostTime::max();
+    if (s.away) return HostTime::max();
     if (s.pending) {
         next = s.pending->deadline;
     } else if (s.step != Step::running || s.stop_wanted || s.ask_again || s.wanted_detail) {
@@ -533,6 +535,22 @@ void Session::on_stream(std::span<const std::uint8_t> bytes, HostTime arrival) {
 
 void Session::on_reply(std::span<const std::uint8_t> bytes, HostTime arrival) {
     s_->replies.feed(bytes, [&](const Frame& frame) { s_->on_reply_frame(frame, arrival); });
+}
+
+void Session::on_interrupted(const Error& error, HostTime when) {
+    s_->away = true;
+    s_->pending.reset();
+    s_->trouble("the link to the rig broke, it is looked for: " + error.message, when);
+}
+
+void Session::on_reconnected(HostTime when) {
+    s_->away = false;
+    s_->attempts = 0;
+    s_->due = when;
+    s_->last_block = when;
+    s_->silence_told = false;
+    s_->ask_again = true;  // a rig that lost its power has another boot id and streams no more
+    s_->trouble("the rig is back", when);
 }
 
 void Session::on_broken(const Error& error, HostTime when) { s_->fail("the link to the rig broke: " + error.message, when); }

@@ -35,7 +35,7 @@ struct SessionOptions {
     std::uint8_t rails = 1;
     std::uint64_t seed = 1;  // of the host's dither
     Nanoseconds reply_timeout{1'000'000'000};
-    // Over USB its owner sets wire_out and wire_in from sync_command_bytes and sync_reply_bytes.
+    // Its owner sets wire_out and wire_in from Link::sync_wire_time().
     ClockParameters clock{};
 };
 inline constexpr std::size_t sync_command_bytes =
@@ -84,6 +84,8 @@ class Session final : public LinkHandler {
     void on_stream(std::span<const std::uint8_t> bytes, HostTime arrival) override;
     void on_reply(std::span<const std::uint8_t> bytes, HostTime arrival) override;
     void on_broken(const Error& error, HostTime when) override;
+    void on_interrupted(const Error& error, HostTime when) override;
+    void on_reconnected(HostTime when) override;
 
   private:
     struct State;

@@ -60,17 +60,18 @@ void StreamAccount::tell_gap(const protocol::BlockHeader& header, std::uint64_t 
 
 void StreamAccount::tell_edges(const protocol::BlockHeader& header, HostTime when) {
     const auto began = [&](std::uint32_t flag) { return (header.flags & flag) != 0 && (last_.flags & flag) == 0; };
-    const std::string where = " at sample " + std::to_string(header.first_index);
-    if (header.segment != last_.segment) tell_("the converter was started anew" + where + ": new time base", when);
+    // Made only when there is something to tell: this runs for each block and must not use the heap.
+    const auto where = [&] { return " at sample " + std::to_string(header.first_index); };
+    if (header.segment != last_.segment) tell_("the converter was started anew" + where() + ": new time base", when);
     if (header.adc_crc_errors > last_.adc_crc_errors) {
-        tell_(plural(header.adc_crc_errors - last_.adc_crc_errors, "sample") + " from the converter failed the check" + where,
+        tell_(plural(header.adc_crc_errors - last_.adc_crc_errors, "sample") + " from the converter failed the check" + where(),
               when);
     }
-    if (began(protocol::block_adc_silent)) tell_("the converter is silent" + where, when);
-    if (began(protocol::block_clipped)) tell_("a channel is at the end of its range" + where, when);
-    if (began(protocol::block_slow_stale)) tell_("the slow current path gives no readings" + where, when);
+    if (began(protocol::block_adc_silent)) tell_("the converter is silent" + where(), when);
+    if (began(protocol::block_clipped)) tell_("a channel is at the end of its range" + where(), when);
+    if (began(protocol::block_slow_stale)) tell_("the slow current path gives no readings" + where(), when);
     if (header.slow_errors > last_.slow_errors) {
-        tell_(plural(header.slow_errors - last_.slow_errors, "failed reading") + " of the slow current path" + where, when);
+        tell_(plural(header.slow_errors - last_.slow_errors, "failed reading") + " of the slow current path" + where(), when);
     }
 }
 

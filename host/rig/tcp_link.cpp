@@ -6,6 +6,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -122,7 +123,8 @@ struct TcpLink::State : std::enable_shared_from_this<State> {
     std::optional<std::string> broken_by_write;
 };
 
-Result<std::unique_ptr<TcpLink>> TcpLink::connect(const std::string& where, Nanoseconds timeout, asio::io_context* context) {
+Result<std::unique_ptr<TcpLink>> TcpLink::connect(const std::string& where, Nanoseconds timeout, asio::io_context* context,
+                                                  const std::string& token) {
     const std::optional<Address> address = parse_address(where);
     if (!address) return bad_input("tcp:" + where + " is no HOST:PORT (IPv6 addresses in brackets)");
     auto state = std::make_shared<State>(context, where);
@@ -145,6 +147,7 @@ Result<std::unique_ptr<TcpLink>> TcpLink::connect(const std::string& where, Nano
     const auto protocol = peer.protocol();
     if (!error) std::ignore = state->socket.assign(protocol, socket.release(error), error);
     if (!error) std::ignore = state->socket.set_option(tcp::no_delay(true), error);
+    if (!error && !token.empty()) asio::write(state->socket, asio::buffer("wattrig-token " + token + "\n"), error);
     if (!error) std::ignore = state->socket.non_blocking(true, error);
     if (error) return link_broke("the connection to tcp:" + where + " cannot be used: " + error.message());
     return std::unique_ptr<TcpLink>(new TcpLink(std::move(state)));

@@ -21,9 +21,10 @@ namespace wattrig::rig {
 
 class TcpLink final : public Link {
   public:
-    // `where`: "HOST:PORT", IPv6 in brackets. Waits at most `timeout` for the connection; then link_broke.
+    // `where`: "HOST:PORT", IPv6 in brackets. A `token` is sent first, as `wattrig serve-rig` asks for it beyond loopback.
+    // Waits at most `timeout` for the connection; then link_broke.
     static Result<std::unique_ptr<TcpLink>> connect(const std::string& where, Nanoseconds timeout,
-                                                    boost::asio::io_context* context = nullptr);
+                                                    boost::asio::io_context* context = nullptr, const std::string& token = {});
     ~TcpLink() override;
 
     void attach(LinkHandler& handler) override;

@@ -9,10 +9,18 @@ namespace {
 
 constexpr Ticks live_window{protocol::ticks_per_second / 4};
 
+rig::SessionOptions session_options(const rig::Link& link) {
+    rig::SessionOptions options;
+    const rig::WireTime wire = link.sync_wire_time();
+    options.clock.wire_out = wire.out;
+    options.clock.wire_in = wire.in;
+    return options;
+}
+
 }  // namespace
 
 Capture::Capture(rig::Link& link, const power::Calibration& calibration, Recorder& recorder, recording::RecordingStart start)
-    : link_(link), calibration_(calibration), recorder_(recorder), start_(start), session_(link, *this, rig::SessionOptions{}) {
+    : link_(link), calibration_(calibration), recorder_(recorder), start_(start), session_(link, *this, session_options(link)) {
     start_.simulated = link.simulated();
 }
 Capture::~Capture() = default;
@@ -29,6 +37,10 @@ void Capture::poll(HostTime now) {
 }
 
 HostTime Capture::next_event() const { return std::min(link_.next_event(), session_.next_event()); }
+
+bool Capture::wait_until(HostTime until) { return link_.wait_until(until); }
+
+void Capture::wake() { link_.wake(); }
 
 void Capture::stop(HostTime now) {
     stop_wanted_ = true;

@@ -37,6 +37,9 @@ class Capture final : public rig::SessionSink {
     void start(HostTime now);
     void poll(HostTime now);
     [[nodiscard]] HostTime next_event() const;
+    // Waits on the link, when it can wait by itself; else false, at once. wake(): any thread.
+    bool wait_until(HostTime until);
+    void wake();
     void stop(HostTime now);  // asks the rig to end its stream; poll goes on until stopped()
     [[nodiscard]] bool stopped() const;
     void marker(HostTime when, const std::string& text);

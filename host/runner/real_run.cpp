@@ -23,7 +23,7 @@ class CaptureThread {
     void end() {
         if (!thread_.joinable()) return;
         ending_.store(true, std::memory_order_release);
-        waiter_.wake();
+        wake();
         thread_.join();
     }
     // A marker goes through the capture's thread: the recorder has one producer.
@@ -33,7 +33,7 @@ class CaptureThread {
         marker.size = std::min(text.size(), marker.text.size());
         std::copy_n(text.begin(), marker.size, marker.text.begin());
         markers_.push(marker);
-        waiter_.wake();
+        wake();
     }
 
   private:
@@ -42,10 +42,14 @@ class CaptureThread {
         std::size_t size = 0;
         std::array<char, 300> text{};
     };
-    // Links are looked at so often: the stamp of a reply is only as good as this.
+    // Links that cannot wait by themselves are looked at so often: the stamp of a reply is only as good as this.
     static constexpr Nanoseconds longest_wait = 1ms;
     static constexpr Nanoseconds end_patience = 1s;
 
+    void wake() {
+        waiter_.wake();
+        capture_.wake();
+    }
     void run() {
         capture_.start(wait_clock_now());
         HostTime give_up = HostTime::max();
@@ -59,7 +63,8 @@ class CaptureThread {
                 capture_.stop(now);
             }
             if (give_up != HostTime::max() && (capture_.stopped() || now >= give_up)) return;
-            waiter_.wait_until(std::min(capture_.next_event(), now + longest_wait));
+            const HostTime next = std::min(capture_.next_event(), give_up);
+            if (!capture_.wait_until(next)) waiter_.wait_until(std::min(next, now + longest_wait));
         }
     }
 
@@ -147,6 +152,7 @@ Result<RunSummary> run_real(const suites::Plan& plan, const RealRun& run, const 
     setup.rig = run.link != nullptr;
     setup.rig_description = run.link ? run.link->description() : "none";
     setup.rig_simulated = run.link && run.link->simulated();
+    if (run.link) setup.wire = run.link->sync_wire_time();
     setup.calibration = run.calibration;
     RealStage stage(run, directory, hooks.stop);
     return walk(plan, stage, setup, directory, std::move(run_json), hooks);

@@ -45,6 +45,8 @@ void complete_run_json(json& run_json, const suites::Plan& plan, const WalkSetup
     run_json["notes"] = plan.notes;
     run_json["rig"] = {
         {"present", setup.rig}, {"description", setup.rig_description}, {"simulated", setup.rig && setup.rig_simulated}};
+    if (setup.wire.out.count() > 0)
+        run_json["rig"]["sync_wire_ns"] = {{"out", setup.wire.out.count()}, {"in", setup.wire.in.count()}};
     if (setup.rig && setup.calibration) run_json["calibration"] = power::to_json(*setup.calibration);
     run_json["fidelity"] = setup.fidelity;
     run_json["interrupted"] = false;

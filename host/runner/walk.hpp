@@ -15,6 +15,7 @@ struct WalkSetup {
     bool rig = false;
     std::string rig_description;
     bool rig_simulated = false;
+    rig::WireTime wire;  // taken off the clock map's bounds
     const power::Calibration* calibration = nullptr;
 };
 

@@ -13,6 +13,49 @@ constexpr std::uint32_t longest_samples = 26'000;
 constexpr std::uint32_t shortest_samples = 25 * 40;  // 31 ms: below it exact codes are cheap enough
 constexpr double event_margin_seconds = 2e-3;
 constexpr std::int64_t longest_idle_ns = 800'000'000;
+constexpr double price_step = 1.1;
+
+// How many programs of collection come between two of the host differs from one to the next by one: the distributions mix.
+void blend_latency(const Histogram& a, const Histogram& b, double share, Histogram& out) {
+    constexpr double total = 4e6;
+    for (std::size_t bucket = 0; bucket < Histogram::buckets; ++bucket) {
+        if (a.count(bucket) + b.count(bucket) == 0) continue;
+        const double part = (1 - share) * static_cast<double>(a.count(bucket)) / static_cast<double>(a.total()) +
+                            share * static_cast<double>(b.count(bucket)) / static_cast<double>(b.total());
+        if (const auto n = static_cast<std::uint64_t>(std::llround(part * total)); n > 0)
+            out.add(Histogram::bucket_middle(bucket), n);
+    }
+}
+
+// Between two prices of collection a load's time and energy for an operation go in a straight line, since a program's do.
+SteadyState blend(const SteadyState& a, const SteadyState& b, double share) {
+    const auto mix = [share](double x, double y) { return x + (y - x) * share; };
+    const SteadyState& near = share < 0.5 ? a : b;
+    SteadyState out;
+    out.played = near.played;
+    double rates[3] = {0, 0, 0};  // operations a second of a, b, out
+    for (std::size_t k = 0; k < 2; ++k) {
+        const SteadyState::Kind &x = a.kinds[k], &y = b.kinds[k];
+        if (x.operations_per_second <= 0 || y.operations_per_second <= 0) continue;
+        SteadyState::Kind& o = out.kinds[k];
+        o.operations_per_second = 1 / mix(1 / x.operations_per_second, 1 / y.operations_per_second);
+        o.bytes_per_operation = mix(x.bytes_per_operation, y.bytes_per_operation);
+        o.mean_latency_ns = mix(x.mean_latency_ns, y.mean_latency_ns);
+        blend_latency(x.latency, y.latency, share, o.latency);
+        o.minimum_ns =
+            static_cast<std::uint64_t>(std::llround(mix(static_cast<double>(x.minimum_ns), static_cast<double>(y.minimum_ns))));
+        o.maximum_ns =
+            static_cast<std::uint64_t>(std::llround(mix(static_cast<double>(x.maximum_ns), static_cast<double>(y.maximum_ns))));
+        rates[0] += x.operations_per_second;
+        rates[1] += y.operations_per_second;
+        rates[2] += o.operations_per_second;
+    }
+    out.watt = mix(a.watt / rates[0], b.watt / rates[1]) * rates[2];
+    out.programmed_bytes_per_second =
+        mix(a.programmed_bytes_per_second / rates[0], b.programmed_bytes_per_second / rates[1]) * rates[2];
+    out.current = near.current;
+    return out;
+}
 
 }  // namespace
 
@@ -40,27 +83,90 @@ double Aggregate::busy_drain() const {
     return drive_.cache_used() > 0 ? drive_.parameters().cache.busy_drain_bytes_per_second : 0.0;
 }
 
-const SteadyState& Aggregate::steady_state(HostTime now) {
-    if (current_) return *current_;
-    auto& entry = cache_[load_key_ + (drive_.cache_open() ? " open" : " past")];
+const SteadyState& Aggregate::played(HostTime now, const std::string& state, double copies_per_byte) {
+    auto& entry = cache_[load_key_ + state];
     if (!entry) {
-        entry = std::make_unique<SteadyState>(
-            play_steady_state(drive_, workload_, now.time_since_epoch().count(), feed_ ? &feed_->front_end() : nullptr));
+        entry = std::make_unique<SteadyState>(play_steady_state(drive_, workload_, now.time_since_epoch().count(),
+                                                                feed_ ? &feed_->front_end() : nullptr, copies_per_byte));
     }
-    current_ = entry.get();
+    return *entry;
+}
+
+// Played once for each state of the drive; where collection copies data, at steps of its price, and blended between two.
+const SteadyState& Aggregate::steady_state(HostTime now) {
+    const double copies = workload_.read_percent < 100 ? drive_.copies_per_byte() : 0.0;
+    if (current_ && std::abs(copies - current_copies_) <= 2e-4 * (1 + copies)) return *current_;
+    std::string state = drive_.cache_open() ? " open" : " past";
+    if (drive_.folding()) state += " folding";
+    if (drive_.throttled()) state += " throttled";
+    current_copies_ = copies;
+    if (copies <= 0) {
+        current_ = &played(now, state, 0);
+        return *current_;
+    }
+    const double step = std::floor(std::log(1 + copies) / std::log(price_step));
+    const double low = std::pow(price_step, step), high = low * price_step;
+    const SteadyState& a = played(now, fmt::format("{} {:.0f}", state, step), low - 1);
+    const SteadyState& b = played(now, fmt::format("{} {:.0f}", state, step + 1), high - 1);
+    blended_ = blend(a, b, (1 + copies - low) / (high - low));
+    current_ = &blended_;
     return *current_;
 }
 
-// Until the cache is full, open again or empty; infinity when the load does not move it.
+// Until the drive changes what it does; infinity when the load does not move it.
 double Aggregate::seconds_to_event(const SteadyState& steady) const {
+    double seconds =
+        drive_.seconds_to_thermal_event(steady.watt + busy_drain() * drive_.parameters().power.drain_joule_per_byte);
+    const double programmed = steady.programmed_bytes_per_second;
+    if (drive_.space() && programmed > 0) {
+        if (drive_.copies_per_byte() == 0) seconds = std::min(seconds, drive_.space()->bytes_to_collection() / programmed);
+        if (!drive_.cache_open() && !drive_.folding())
+            seconds = std::min(seconds, std::max(0.0, drive_.bytes_to_folding()) / programmed);
+    }
     const CacheParameters& cache = drive_.parameters().cache;
-    if (cache.bytes == 0) return HUGE_VAL;
-    const double full = static_cast<double>(cache.bytes), used = drive_.cache_used();
-    const double net = (drive_.cache_open() ? steady.programmed_bytes_per_second : 0.0) - cache.busy_drain_bytes_per_second;
-    if (drive_.cache_open() && net > 0) return std::max(0.0, (full - drive_.parameters().flash.program_bytes - used) / net);
-    if (net >= 0 || used <= 0) return HUGE_VAL;
-    const double goal = drive_.cache_open() ? 0.0 : cache.reopen_fraction * full;
-    return std::max(0.0, (used - goal) / -net);
+    if (cache.bytes == 0) return seconds;
+    const double used = drive_.cache_used(),
+                 drained = cache.busy_drain_bytes_per_second + programmed * drive_.folded_per_byte();
+    if (drive_.cache_open()) {
+        // The limit comes nearer as the flash that could be borrowed fills.
+        const double shrinks = cache.borrowed_bits_per_cell > 0 && drive_.cache_limit() < static_cast<double>(cache.bytes)
+                                   ? programmed / (cache.borrowed_bits_per_cell - 1)
+                                   : 0.0;
+        const double net = programmed - drained + shrinks;
+        if (net > 0)
+            return std::min(seconds,
+                            std::max(0.0, (drive_.cache_limit() - drive_.parameters().flash.program_bytes - used) / net));
+    }
+    const double net = (drive_.cache_open() ? programmed : 0.0) - drained;
+    if (net >= 0 || used <= 0) return seconds;
+    const double goal = drive_.cache_open() ? 0.0 : cache.reopen_fraction * static_cast<double>(cache.bytes);
+    return used > goal ? std::min(seconds, (used - goal) / -net) : seconds;
+}
+
+// What the leap wrote, into the books of the flash.
+void Aggregate::write_to_space(double host_bytes, double programmed_bytes) {
+    FlashSpace* space = drive_.space();
+    if (!space || host_bytes <= 0) return;
+    const std::uint64_t span = workload_.span > 0 ? workload_.span : drive_.parameters().capacity_bytes - workload_.offset;
+    if (workload_.pattern == io::Pattern::sequential) {
+        const std::uint64_t part = span / workload_.workers;
+        for (std::uint32_t k = 0; k < workload_.workers; ++k) {
+            const std::uint64_t begin = workload_.offset + k * part;
+            space->write_in_order(begin, begin + part, space->latest_end(begin, begin + part), host_bytes / workload_.workers);
+        }
+    } else if (workload_.zones.empty()) {
+        space->write_random(workload_.offset, workload_.offset + span, programmed_bytes);
+    } else {
+        double begin = 0;
+        for (const io::Zone& zone : workload_.zones) {
+            const double size = zone.span_percent / 100 * static_cast<double>(span);
+            if (size < 4096) continue;
+            const std::uint64_t from = workload_.offset + static_cast<std::uint64_t>(begin);
+            space->write_random(from, from + static_cast<std::uint64_t>(size), programmed_bytes * zone.access_percent / 100);
+            begin += size;
+        }
+    }
+    drive_.look_at_space();
 }
 
 io::Batch Aggregate::make_batch(const SteadyState& steady, double seconds) {
@@ -149,8 +255,10 @@ std::optional<io::Batch> Aggregate::leap(HostTime now, HostTime until) {
         feed_->bulk(samples, current, now + length);
         feed_->trace().shift(length);
     }
-    drive_.leap(length.count(), seconds * ((drive_.cache_open() ? steady.programmed_bytes_per_second : 0.0) - drain),
-                batch.kinds[1].bytes);
+    const double into_cache = drive_.cache_open() ? steady.programmed_bytes_per_second : 0.0;
+    const double folded = steady.programmed_bytes_per_second * drive_.folded_per_byte();
+    drive_.leap(length.count(), watt, seconds * (into_cache - drain - folded), batch.kinds[1].bytes);
+    write_to_space(static_cast<double>(batch.kinds[1].bytes), seconds * steady.programmed_bytes_per_second);
     ledger_.leap(length.count(), watt * seconds);
     backend_.shift(length);
     if (feed_) feed_->anchor(now + length);
@@ -180,11 +288,11 @@ void Aggregate::pass_idle(HostTime until) {
         const Nanoseconds length = feed_->host_length(begin, samples);
         const double rate = drive_.idle_drain(now);
         CurrentStatistics current;
-        current.watt = drive_.parameters().power.idle_watt + rate * drive_.parameters().power.drain_joule_per_byte;
+        current.watt = drive_.idle_watt(now) + rate * drive_.parameters().power.drain_joule_per_byte;
         current.mean = current.minimum = current.maximum = feed_->front_end().current_of(current.watt);
         current.window_maximum = current.watt;
         feed_->bulk(samples, current, begin + length);
-        drive_.pass_idle(length.count(), rate * to_seconds(length));
+        drive_.pass_idle(length.count(), current.watt, rate * to_seconds(length));
         ledger_.leap(length.count(), current.watt * to_seconds(length));
         feed_->anchor(begin + length);
     }

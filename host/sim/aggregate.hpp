@@ -45,6 +45,8 @@ class Aggregate final : public Leaper {
     [[nodiscard]] double seconds_to_event(const SteadyState& steady) const;
     io::Batch make_batch(const SteadyState& steady, double seconds);
     [[nodiscard]] double busy_drain() const;
+    const SteadyState& played(HostTime now, const std::string& state, double copies_per_byte);
+    void write_to_space(double host_bytes, double programmed_bytes);
 
     DriveModel& drive_;
     EnergyLedger& ledger_;
@@ -60,6 +62,8 @@ class Aggregate final : public Leaper {
     std::int64_t exact_until_ = 0;
     std::array<Carried, 2> carried_;
     const SteadyState* current_ = nullptr;
+    double current_copies_ = 0;
+    SteadyState blended_;
     std::map<std::string, std::unique_ptr<SteadyState>> cache_;
 };
 

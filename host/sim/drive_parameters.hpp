@@ -29,6 +29,7 @@ struct FlashParameters {
     std::uint32_t program_bytes = 0;    // programmed at once on one unit
     std::int64_t cache_program_ns = 0;  // for program_bytes, into the SLC cache
     std::int64_t program_ns = 0;        // past it
+    double program_spread = 0;          // half-width over blocks and layers, relative
     std::int64_t suspend_ns = 0;        // what a read waits for a program to be suspended, and the program for its resumption
 };
 
@@ -38,6 +39,16 @@ struct CacheParameters {                     // SLC cache; bytes 0 = none
     double busy_drain_bytes_per_second = 0;  // while the host is at work
     std::int64_t idle_before_drain_ns = 0;
     double reopen_fraction = 0;  // once full, writes pass it by until no more than this share is used
+    // Above 1 the cache borrows cells of so many bits. When no other erased flash is left, each byte written makes the drive
+    // fold 1 / (bits - 1) bytes of the cache, which frees the room for it. Wants "space".
+    std::uint32_t borrowed_bits_per_cell = 0;
+};
+
+struct SpaceParameters {                  // spare_fraction 0 = flash without end: nothing is ever collected
+    double spare_fraction = 0;            // flash beyond the capacity, relative to it
+    double reserve_fraction = 0;          // of all flash: kept erased; collection begins when no more is left
+    std::string victim;                   // "greedy": the segment with the fewest valid bytes; "oldest"
+    std::uint32_t map_unit_bytes = 4096;  // smaller writes take a whole one
 };
 
 struct MapCacheParameters {  // segments 0 = the whole map is in DRAM
@@ -45,6 +56,27 @@ struct MapCacheParameters {  // segments 0 = the whole map is in DRAM
     std::uint64_t segment_bytes = 0;  // of user data, that one cached piece of the map covers
     std::int64_t miss_ns = 0;         // one more flash read, of the map
     double miss_joule = 0;
+    std::uint64_t host_buffer_bytes = 0;  // of the host's memory, for entries of 4 bytes for each 4 KiB; 0 = none
+    std::int64_t host_buffer_ns = 0;      // to fetch an entry from there
+    [[nodiscard]] std::uint32_t host_segments() const {
+        return static_cast<std::uint32_t>(host_buffer_bytes * 1024 / (segment_bytes == 0 ? 1 : segment_bytes));
+    }
+};
+
+struct ThermalParameters {  // kelvin_per_watt 0 = temperature does not matter
+    double ambient_celsius = 0;
+    double kelvin_per_watt = 0;
+    double time_constant_seconds = 0;  // first order
+    double throttle_celsius = 0;       // from here on the flash works `throttled_duty` of the time ...
+    double release_celsius = 0;        // ... down to here
+    double throttled_duty = 1;
+};
+
+struct IdleState {  // entered by itself, from the state before it in the list
+    double watt = 0;
+    std::int64_t idle_ns = 0;   // so long after the last work, cache drain included
+    std::int64_t entry_ns = 0;  // at the power of the state before
+    std::int64_t exit_ns = 0;   // until the first command is looked at
 };
 
 struct PowerParameters {  // at the drive's side of the shunt
@@ -54,7 +86,8 @@ struct PowerParameters {  // at the drive's side of the shunt
     double read_joule = 0, read_joule_per_byte = 0;
     double write_joule = 0, write_joule_per_byte = 0;  // controller, link and buffer
     double cache_program_joule_per_byte = 0, program_joule_per_byte = 0;
-    double drain_joule_per_byte = 0;
+    double drain_joule_per_byte = 0;  // to move a byte within the drive: drain, fold, garbage collection
+    std::vector<IdleState> idle_states;
 };
 
 struct DriveParameters {
@@ -66,13 +99,16 @@ struct DriveParameters {
     ControllerParameters controller;
     FlashParameters flash;
     CacheParameters cache;
+    SpaceParameters space;
     MapCacheParameters map_cache;
+    ThermalParameters thermal;
     PowerParameters power;
 };
 
 // From the text of a model file. bad_input: one sentence that names `where`, the key, what was expected and what came.
 Result<DriveParameters> parse_model(const std::string& text, const std::string& where);
-// `model` is the name of a built-in model, or a path (it holds a '/' or ends in ".json").
+// `model` is the name of a built-in model, or a path (it holds a '/' or ends in ".json"); either may be followed by options:
+// "?hmb=off" takes the host memory buffer away, "?ambient=35" sets the air's temperature in degrees Celsius; '&' between two.
 Result<DriveParameters> load_model(const std::string& model);
 
 struct EmbeddedModel {

@@ -26,10 +26,28 @@ struct ModelSummary {
 std::vector<ModelSummary> list_models();
 
 struct SimulationOptions {
-    std::string model = "client-1tb";  // a name of list_models, or a path of a model's JSON
+    std::string model = "client-1tb";  // a name of list_models, or a path of a model's JSON; with options, see load_model
     std::uint64_t seed = 1;            // of everything drawn: parts of the rig, noise, latencies of the link
     bool aggregate = false;            // fidelity; exact otherwise
     bool rig = true;                   // false: only the drive
+};
+
+// A place where the drive changes what it does, as truth: host bytes written since the last format.
+struct DriveTransition {
+    std::string what;  // "cache full", "folding", "cache open", "collection", "throttled", "released"
+    std::uint64_t host_bytes;
+};
+
+// Of the drive alone, between phases.
+struct DriveCondition {
+    double celsius;  // the ambient when the model has no temperature
+    bool has_temperature;
+    bool throttled;
+    std::size_t idle_state;  // 0 = ready, k = the k-th idle state of the model
+    double idle_watt;        // in that state
+    double cache_bytes_used;
+    double write_amplification;        // of what is written now
+    std::uint64_t host_bytes_written;  // since the last format
 };
 
 // Drive and rig in virtual time.
@@ -44,6 +62,13 @@ class VirtualSimulation {
     [[nodiscard]] virtual ModelSummary model() const = 0;
     // Truth for tests: energy at the drive since time 0, by the model's own book-keeping, not through any code or sample.
     [[nodiscard]] virtual double true_energy(HostTime t) const = 0;
+
+    // Between phases, `now` being the loop's time.
+    // Makes the drive fresh, as a format or secure erase does; takes no time.
+    virtual void format(HostTime now) = 0;
+    [[nodiscard]] virtual DriveCondition condition(HostTime now) = 0;
+    // Since the last format, in order; the first 1000.
+    [[nodiscard]] virtual std::vector<DriveTransition> true_transitions() const = 0;
 };
 
 // What the live simulation has seen; any thread. Late: issued before a watermark that had promised none; its energy is booked

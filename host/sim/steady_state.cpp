@@ -24,7 +24,11 @@ class Load {
     }
     io::Operation next(std::uint32_t worker) {
         io::Operation operation{};
-        operation.kind = random_.uniform() * 100 < workload_.read_percent ? io::OperationKind::read : io::OperationKind::write;
+        // Drawn, but led back to the share asked for: a chance surplus of writes would be one of energy.
+        const double reads = workload_.read_percent / 100;
+        const bool read = random_.uniform() < reads + 0.005 * reads_missing_;
+        reads_missing_ += reads - (read ? 1.0 : 0.0);
+        operation.kind = read ? io::OperationKind::read : io::OperationKind::write;
         operation.length = size();
         if (workload_.pattern == io::Pattern::sequential) {
             Position& p = positions_[worker];
@@ -67,6 +71,7 @@ class Load {
 
     const io::Workload& workload_;
     Random random_;
+    double reads_missing_ = 0;
     std::uint64_t span_;
     std::vector<Position> positions_;
 };
@@ -122,7 +127,7 @@ class Observer {
 }  // namespace
 
 SteadyState play_steady_state(const DriveModel& model, const io::Workload& workload, std::int64_t now,
-                              const FrontEnd* front_end) {
+                              const FrontEnd* front_end, double copies_per_byte) {
     const PowerParameters& power = model.parameters().power;
     const auto time_constant = static_cast<double>(power.active_time_constant_ns);
     EnergyLedger ledger(power.idle_watt, power.active_watt, time_constant, now);
@@ -133,7 +138,7 @@ SteadyState play_steady_state(const DriveModel& model, const io::Workload& workl
     ledger.set_active_level(1);
     DriveModel drive(model);
     drive.attach(front_end ? &trace : nullptr, &ledger);
-    drive.hold_cache();
+    drive.hold(copies_per_byte);
     DriveBackend backend(drive, {});
     Load load(workload, model.parameters().capacity_bytes);
 

@@ -28,8 +28,9 @@ struct SteadyState {
     CurrentStatistics current;  // only with a front end
 };
 
-// `model` is copied as it stands at `now` (ns); its cache's mode is held. `front_end` may be null.
+// `model` is copied as it stands at `now` (ns); its cache's mode is held, and so is what collection copies. `front_end` may be
+// null.
 SteadyState play_steady_state(const DriveModel& model, const io::Workload& workload, std::int64_t now,
-                              const FrontEnd* front_end);
+                              const FrontEnd* front_end, double copies_per_byte = 0);
 
 }  // namespace wattrig::sim

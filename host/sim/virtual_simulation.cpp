@@ -78,6 +78,30 @@ double VirtualRig::true_energy(HostTime t) const {
     return ledger_.energy(ns);
 }
 
+void VirtualRig::format(HostTime now) {
+    produce(now);
+    drive_.format(now.time_since_epoch().count());
+}
+
+DriveCondition VirtualRig::condition(HostTime now) {
+    produce(now);
+    const std::int64_t ns = now.time_since_epoch().count();
+    return {drive_.celsius(),
+            drive_.parameters().thermal.kelvin_per_watt > 0,
+            drive_.throttled(),
+            drive_.idle_state(ns),
+            drive_.idle_watt(ns),
+            drive_.cache_used(),
+            1 + drive_.copies_per_byte(),
+            drive_.host_bytes_written()};
+}
+
+std::vector<DriveTransition> VirtualRig::true_transitions() const {
+    std::vector<DriveTransition> list;
+    for (const Transition& t : drive_.transitions()) list.push_back({name(t.kind), t.host_bytes});
+    return list;
+}
+
 Result<std::unique_ptr<VirtualSimulation>> VirtualSimulation::create(const SimulationOptions& options) {
     auto parameters = load_model(options.model);
     if (!parameters) return parameters.error();

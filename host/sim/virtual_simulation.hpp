@@ -27,6 +27,9 @@ class VirtualRig final : public VirtualSimulation {
     [[nodiscard]] const power::Calibration& calibration() const override { return feed_.front_end().calibration(); }
     [[nodiscard]] ModelSummary model() const override { return summary_of(drive_.parameters()); }
     [[nodiscard]] double true_energy(HostTime t) const override;
+    void format(HostTime now) override;
+    [[nodiscard]] DriveCondition condition(HostTime now) override;
+    [[nodiscard]] std::vector<DriveTransition> true_transitions() const override;
 
     // Settles the drive and makes codes up to `t`.
     void produce(HostTime t);

@@ -1,4 +1,4 @@
-// Block devices, for reading only: the interlock that could allow writing is a step of its own.
+// Block devices: for reading by a plain open, for writing through the interlock alone.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,23 +14,26 @@
 namespace wattrig::target {
 
 Result<OpenTarget> open_block_device(const TargetRequest& request) {
-    if (request.write)
-        return bad_input(
-            fmt::format("{}: this plan writes, and this version never writes to a block device (--destroy SERIAL is not "
-                        "available yet); give "
-                        "a regular file on that drive, or a suite that only reads",
-                        request.path));
     OpenTarget target;
-    target.descriptor = Descriptor(::open(request.path.c_str(), O_RDONLY | O_CLOEXEC | (request.direct ? O_DIRECT : 0)));
-    if (!target.descriptor.valid()) {
-        if (errno == ENOMEDIUM || errno == ENXIO)
-            return system_error(fmt::format("{}: there is no medium behind this device", request.path), errno);
-        return open_error(request, errno);
+    if (request.write) {
+        auto permit = WritePermit::ask({.path = request.path,
+                                        .serial = request.destroy,
+                                        .overwrite_data = request.overwrite_data,
+                                        .direct = request.direct});
+        if (!permit) return permit.error();
+        target.permit.emplace(std::move(*permit));
+    } else {
+        target.descriptor = Descriptor(::open(request.path.c_str(), O_RDONLY | O_CLOEXEC | (request.direct ? O_DIRECT : 0)));
+        if (!target.descriptor.valid()) {
+            if (errno == ENOMEDIUM || errno == ENXIO)
+                return system_error(fmt::format("{}: there is no medium behind this device", request.path), errno);
+            return open_error(request, errno);
+        }
     }
     std::uint64_t size = 0;
     int logical = 0;
     unsigned physical = 0;
-    const int descriptor = target.descriptor.get();
+    const int descriptor = target.permit ? target.permit->read_descriptor() : target.descriptor.get();
     if (ioctl(descriptor, BLKGETSIZE64, &size) != 0 || ioctl(descriptor, BLKSSZGET, &logical) != 0)
         return system_error(fmt::format("{}: the kernel does not tell its size", request.path), errno);
     if (ioctl(descriptor, BLKPBSZGET, &physical) != 0) physical = static_cast<unsigned>(logical);

@@ -330,6 +330,9 @@ Result<OpenTarget> open_existing_file(const TargetRequest& request) {
         return target.descriptor.valid();
     };
     if (!open_for(request.write || grow ? O_RDWR : O_RDONLY)) return open_error(request, errno);
+    // Somebody may have put a device at this path since it was looked at.
+    if (fstat(target.descriptor.get(), &status) != 0 || !S_ISREG(status.st_mode))
+        return bad_input(fmt::format("{}: was a file a moment ago and is none now; nothing was written", path));
     if (wanted == 0)
         return bad_input(fmt::format("{}: is empty, and the suite does not say how large it must be; give a size", path));
 
@@ -340,7 +343,11 @@ Result<OpenTarget> open_existing_file(const TargetRequest& request) {
             const std::string folder = std::filesystem::path(path).parent_path().string();
             if (auto space = check_space(path, folder.empty() ? "." : folder, wanted - size); !space) return space.error();
         }
-        if (!request.write && !grow && !open_for(O_RDWR)) return open_error(request, errno);
+        if (!request.write && !grow) {
+            if (!open_for(O_RDWR)) return open_error(request, errno);
+            if (fstat(target.descriptor.get(), &status) != 0 || !S_ISREG(status.st_mode))
+                return bad_input(fmt::format("{}: was a file a moment ago and is none now; nothing was written", path));
+        }
         const std::uint64_t from = refill ? 0 : size / alignment * alignment;
         if (from != size && !refill && !ours)
             // The last, partly filled block belongs to the old contents.

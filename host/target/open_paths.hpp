@@ -1,10 +1,12 @@
 #pragma once
 // The two ways a target is opened; used by target.cpp alone.
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "host/base/result.hpp"
+#include "host/target/interlock.hpp"
 #include "host/target/target.hpp"
 
 namespace wattrig::target {
@@ -27,13 +29,15 @@ class Descriptor {  // closes at its end
 };
 
 struct OpenTarget {
-    Descriptor descriptor;
+    Descriptor descriptor;              // empty where `permit` holds the device
+    std::optional<WritePermit> permit;  // a device that the plan writes to
+    int written = -1;                   // the permit's descriptor, after begin_writing()
     TargetInfo info;
 };
 
 Result<OpenTarget> open_new_file(const TargetRequest& request);       // nothing is at the path yet
 Result<OpenTarget> open_existing_file(const TargetRequest& request);  // a regular file is
-Result<OpenTarget> open_block_device(const TargetRequest& request);   // for reading only
+Result<OpenTarget> open_block_device(const TargetRequest& request);   // for writing through the interlock
 
 // Takes model, serial and the like over from sysfs, with a warning for disks that are none.
 void describe_device(TargetInfo& info, const std::string& disk_name);

@@ -89,11 +89,22 @@ Target::~Target() {
 
 int Target::descriptor() const {
     assert(state_);
-    return state_->open.descriptor.get();
+    const OpenTarget& open = state_->open;
+    if (open.written >= 0) return open.written;
+    return open.permit ? open.permit->read_descriptor() : open.descriptor.get();
 }
 const TargetInfo& Target::info() const {
     assert(state_);
     return state_->open.info;
+}
+
+Result<void> Target::begin_writing() {
+    assert(state_);
+    if (!state_->open.permit) return {};
+    auto descriptor = state_->open.permit->begin_writing();
+    if (!descriptor) return descriptor.error();
+    state_->open.written = *descriptor;
+    return {};
 }
 
 Result<Target> Target::open(const TargetRequest& request) {

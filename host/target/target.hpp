@@ -20,7 +20,9 @@ struct TargetRequest {
     bool direct = true;                                   // O_DIRECT
     std::optional<std::uint64_t> size = {};               // files: create or grow to this many bytes; bytes
     bool keep = false;                                    // files that this run created are removed at the end unless kept
-    bool overwrite_data = false;                          // a plan that writes may use a file that wattrig did not make
+    bool overwrite_data = false;                          // a plan that writes may use a file that wattrig did not make, or
+                                                          // a device with a partition table or filesystem
+    std::string destroy = {};                             // devices: the serial typed for a plan that writes
     std::function<void(double done)> fill_progress = {};  // 0 .. 1, in the caller's thread
     std::function<bool()> stop_requested = {};  // asked once a MiB while filling; true ends with ErrorKind::interrupted
 };
@@ -46,14 +48,18 @@ struct TargetInfo {  // what run.json says of the target
 class Target {
   public:
     // Opens, creates, fills (non-sparse, incompressible data) as asked. Errors name path, what was expected and what came: no
-    // space (asked, available), no O_DIRECT here (offers --buffered), a device asked for writing, a directory, missing, no
-    // permission. A file made here carries the extended attribute `user.wattrig`; a plan that writes is refused on any other
-    // file that is not empty, unless `overwrite_data`: nobody's data is lost by a mistyped path.
+    // space (asked, available), no O_DIRECT here (offers --buffered), a device that the interlock refuses, a directory,
+    // missing, no permission. A file made here carries the extended attribute `user.wattrig`; a plan that writes is refused on
+    // any other file that is not empty, unless `overwrite_data`: nobody's data is lost by a mistyped path.
     static Result<Target> open(const TargetRequest& request);
     Target(Target&&) noexcept;
     Target& operator=(Target&&) noexcept;
     ~Target();  // closes; removes a file that this run created unless kept
 
+    // A device that a plan writes to is opened for writing only here, after the interlock's second look; call it right before
+    // the first operation. Nothing to do for files and for plans that read.
+    [[nodiscard]] Result<void> begin_writing();
+    // For reading until begin_writing() where the target is a device.
     [[nodiscard]] int descriptor() const;
     [[nodiscard]] const TargetInfo& info() const;
 

@@ -4,6 +4,7 @@
 cli_test.py WATTRIG TEST     one test, for CTest
 cli_test.py WATTRIG          all of them
 """
+import csv
 import json
 import os
 import pathlib
@@ -279,6 +280,40 @@ def test_real_file_without_a_rig():
         result = json.loads((pathlib.Path(parent) / "sim/result.json").read_text())
         expect(result["power_simulated"] and not result["drive_simulated"], "flags")
         expect(all(p["watts"]["value"] > 0.1 for p in result["phases"]), "power of each phase")
+
+
+def test_compare_shows_runs_side_by_side():
+    with tempfile.TemporaryDirectory() as parent:
+        runs = {}
+        for name, model, scale in (("a", "client-1tb", "0.1"), ("b", "dramless-500gb", "0.1"), ("c", "client-1tb", "0.2")):
+            done = wattrig("run", "quick", "--target", "sim:" + model, "--scale", scale, "--out", f"{parent}/{name}", "--quiet")
+            expect(done.returncode == 0, done.stderr)
+            runs[name] = json.loads(pathlib.Path(parent, name, "result.json").read_text())
+        done = wattrig("compare", f"{parent}/a", f"{parent}/b", "-o", f"{parent}/out")
+        expect(done.returncode == 0, done.stderr)
+        expect("SIMULATED" in done.stdout and "client-1tb" in done.stdout and "dramless-500gb" in done.stdout, done.stdout[:300])
+        page = pathlib.Path(parent, "out", "compare.html").read_text(encoding="utf-8")
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+        expect(data["mark"] == "SIMULATED drives and power" and len(data["runs"]) == 2, "mark and runs of the page")
+        # What the charts draw is what the results say.
+        for k, name in enumerate("ab"):
+            for ours, theirs in zip(data["scores"], runs[name]["scores"], strict=True):
+                expect(ours["name"] == theirs["name"], "order of the scores")
+                expect(ours["runs"][k]["efficiency"] == theirs["mean_of_ratios"]["value"], f"efficiency of {name}")
+                expect(ours["runs"][k]["watts"] == theirs["watts"], f"watts of {name}")
+            drawn = sorted(p["watts"] for curve in data["curves"] for p in curve["runs"][k])
+            said = sorted(p["watts"]["value"] for p in runs[name]["phases"] if p["kind"] == "io")
+            expect(drawn == said, f"power of the points of {name}: {drawn} {said}")
+        rows = list(csv.DictReader(pathlib.Path(parent, "out", "compare.csv").read_text(encoding="utf-8").splitlines()))
+        said = [(p["label"], p["watts"]["value"]) for name in "ab" for p in runs[name]["phases"]]
+        expect([(r["phase"], float(r["power [W]"])) for r in rows] == said, "compare.csv")
+        # Not comparable: refused, or labelled everywhere.
+        expect_refusal(wattrig("compare", f"{parent}/a", f"{parent}/c"), 2, "cannot be compared", "scaled by 0.2", "--mixed")
+        expect_refusal(wattrig("compare", f"{parent}/a"), 2, "at least two")
+        done = wattrig("compare", f"{parent}/a", f"{parent}/c", "--mixed", "-o", f"{parent}/mixed")
+        expect(done.returncode == 0 and "NOT COMPARABLE: scaled by 0.2" in done.stdout, done.stdout[:300])
+        expect("is not comparable with" in pathlib.Path(parent, "mixed", "compare.html").read_text(encoding="utf-8"), "label of the page")
+        expect("(a)" in done.stdout and "(c)" in done.stdout, "two runs of one drive are told apart")
 
 
 def main():

@@ -33,6 +33,20 @@ def block(count, rails=1):
     return head + bytes(payload) + bytes(4)
 
 
+def command(number, arguments=b"", tag=1):
+    """A command as a piece of command_fuzz: its length, then the frame, whose checks the target makes good itself."""
+    payload = number.to_bytes(2, "little") + tag.to_bytes(2, "little") + bytes(4) + arguments
+    frame = b"WTR1" + bytes([1, 4]) + len(payload).to_bytes(2, "little") + bytes(8) + payload + bytes(4)
+    return len(frame).to_bytes(2, "little") + frame
+
+
+power_on, boot = b"\x01\0\0\0DRWP", b"BOOT"
+write("command_fuzz", "stream", command(1) + command(2, bytes([2, 0, 0, 0])) + command(5, bytes([1, 0, 0, 0])) +
+      command(4, bytes([9, 0, 0, 0, 0, 0, 0, 0])) + command(10) + command(3))
+write("command_fuzz", "storage", command(8, bytes([0, 0, 8, 0, 8, 0, 1, 0]) + b"12345678") +
+      command(7, bytes([255, 255, 0, 0, 8, 0, 0, 0])) + command(7, bytes([0, 0, 0, 0, 0, 1, 0, 0])))
+write("command_fuzz", "board", command(6) + command(9, power_on) + command(11, bytes([1, 0, 0, 0])) + command(12, boot) +
+      command(99))
 recording = golden("golden_recording.inc")
 write("decoder_fuzz", "frames", b"\x00" + recording + block(3) + block(2, 2))
 write("decoder_fuzz", "cut", b"\x01" + recording[:300])

@@ -131,7 +131,7 @@ TEST(BlockDevice, IsReadAndNeverWritten) {
     const auto writing = Target::open({.path = loop.device(), .write = true, .overwrite_data = true});
     ASSERT_FALSE(writing);
     EXPECT_THAT(writing.error().message,
-                HasSubstr("this version never writes to a block device (--destroy SERIAL is not available yet)"));
+                HasSubstr("serial check: writing needs the drive's serial number typed with --destroy SERIAL"));
     const auto small = Target::open({.path = loop.device(), .size = 8 * mebi});
     ASSERT_FALSE(small);
     EXPECT_THAT(small.error().message, HasSubstr("has 4.2 MB (4194304), the plan needs 8.4 MB (8388608)"));
