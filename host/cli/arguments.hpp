@@ -83,8 +83,9 @@ struct Ended {
     int exit_code = 0;
 };
 
-using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments,
-                               ListArguments, DoctorArguments, ServeArguments, UpdateArguments, PowerArguments, StatesArguments>;
+using Arguments =
+    std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments, ListArguments,
+                 DoctorArguments, ServeArguments, UpdateArguments, PowerArguments, StatesArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

@@ -67,14 +67,11 @@ TEST_P(SuiteInVirtualTime, RunsToItsEndAndKeepsToLittlesLaw) {
         std::uint64_t operations = 0;
         for (const auto& kind : phase.phase.outcome.kinds) operations += kind.operations;
         EXPECT_GT(operations, 0u) << phase.phase.label;
-        // Where the ends of a phase matter less than the law's 1 %.
+        // The law's 1 %, and what stands in flight at the two ends of so short a phase.
         if (phase.little_error && operations > 20'000) {
-            EXPECT_LT(std::abs(*phase.little_error), 0.01) << phase.phase.label;
+            const double ends = 4 * phase.phase.outcome.mean_depth / static_cast<double>(operations);
+            EXPECT_LT(std::abs(*phase.little_error), 0.01 + ends) << phase.phase.label;
         }
-    }
-    if (GetParam().starts_with("slowmark")) {
-        ASSERT_TRUE(played.result.phases[0].speed) << "no speed against position";
-        EXPECT_FALSE(played.result.phases[0].speed->verdict.empty());
     }
 }
 
@@ -89,6 +86,14 @@ INSTANTIATE_TEST_SUITE_P(All, SuiteInVirtualTime, testing::ValuesIn(names()), []
         if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     return name;
 });
+
+TEST(SlowMark, WritesHaveASpeedAgainstPosition) {
+    Played played;
+    ASSERT_NO_FATAL_FAILURE(play(played, "slowmark", true, 1));
+    ASSERT_TRUE(played.result.phases[0].speed);
+    EXPECT_FALSE(played.result.phases[0].speed->verdict.empty());
+    EXPECT_FALSE(played.result.phases[0].speed->regions.empty());
+}
 
 TEST(SteadyRounds, BothFidelitiesStopAfterTheSameRound) {
     Played exact, aggregate;
