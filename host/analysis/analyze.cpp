@@ -261,6 +261,7 @@ Result<RunResult> analyze(const recording::RunDirectory& directory) {
         const recording::PhaseRecord& phase = (*phases)[k];
         PhaseResult& figures = result.phases.emplace_back(io_figures(phase));
         if (!phase.complete) result.complete = false;
+        add_speed(figures, plan.phases[k]);
         if (!powers.empty()) add_power(figures, plan.phases[k], powers);
     }
     subtract_idle(result.phases);

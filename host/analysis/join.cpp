@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "host/analysis/speed.hpp"
 #include "host/analysis/statistics.hpp"
 #include "host/power/uncertainty.hpp"
 
@@ -144,8 +145,37 @@ PowerPlan plan_power(std::span<const recording::PhaseRecord> phases) {
             const HostTime next = k + 1 < o.bursts.size() ? o.bursts[k + 1].begin : o.measured_end;
             if (next > o.bursts[k].end) p.pauses.push_back(add({o.bursts[k].end, next}));
         }
+        if (!has_position(phase)) continue;
+        p.cliff = find_cliffs(speed_samples(o));
+        if (p.cliff->regions.size() < 2) continue;  // one region is the phase itself
+        for (const SpeedRegion& region : p.cliff->regions)
+            p.regions.push_back(
+                add({o.begin + from_seconds(region.begin_seconds), o.begin + from_seconds(region.end_seconds)}));
     }
     return plan;
+}
+
+void add_speed(PhaseResult& result, const PowerPlan::Phase& plan) {
+    if (!plan.cliff) return;
+    SpeedFigures& speed = result.speed.emplace();
+    // Only what is written can leave a cache.
+    const bool writes = kind(result.phase.outcome, io::OperationKind::write).bytes > 0;
+    const std::size_t levels = plan.cliff->regions.size();
+    speed.verdict = writes || levels == 0 ? cliff_verdict(*plan.cliff)
+                    : levels == 1         ? "one speed throughout"
+                                          : fmt::format("{} levels of speed", levels);
+    for (const SpeedRegion& region : plan.cliff->regions) {
+        SpeedFigures::Region& to = speed.regions.emplace_back();
+        to.begin_bytes = region.begin_bytes;
+        to.end_bytes = region.end_bytes;
+        to.seconds = region.end_seconds - region.begin_seconds;
+        to.megabytes_per_second = region.level.value / 1e6;
+        if (region.level.low) to.low = *region.level.low / 1e6;
+        if (region.level.high) to.high = *region.level.high / 1e6;
+        to.mean_megabytes_per_second = region.mean / 1e6;
+    }
+    for (const SpeedChange& change : plan.cliff->changes)
+        speed.changes.push_back({change.bytes, change.low_bytes, change.high_bytes, change.ratio});
 }
 
 PhaseResult io_figures(const recording::PhaseRecord& phase) {
@@ -221,6 +251,14 @@ Figure combined_figure(std::span<const power::IntervalPower> powers, std::span<c
 void add_power(PhaseResult& result, const PowerPlan::Phase& plan, std::span<const power::IntervalPower> powers) {
     if (!plan.whole) return;
     result.power = powers[*plan.whole];
+    for (std::size_t k = 0; result.speed && k < plan.regions.size(); ++k) {
+        const power::IntervalPower& region = powers[plan.regions[k]];
+        if (!region.mean) continue;
+        Figure& watts = result.speed->regions[k].watts;
+        watts.value = region.mean->value();
+        watts.u = region.u.expanded();
+        set_spread(watts, spread_of_mean(region.batch_means), 1);
+    }
     for (const std::string& flag : result.power.flags) result.warnings.push_back("power: " + flag);
     const io::PhaseOutcome& o = result.phase.outcome;
     const Counts counts = data_counts(o);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "host/analysis/cliff.hpp"
 #include "host/analysis/result.hpp"
 #include "host/power/energy.hpp"
 #include "host/recording/run_directory.hpp"
@@ -20,11 +21,16 @@ struct PowerPlan {
     struct Phase {
         std::optional<std::size_t> whole;
         std::vector<std::size_t> bursts, pauses;
+        std::optional<CliffFigures> cliff;  // of a phase in order
+        std::vector<std::size_t> regions;   // one for each of its regions
     };
     std::vector<io::Interval> intervals;
     std::vector<Phase> phases;
 };
 PowerPlan plan_power(std::span<const recording::PhaseRecord> phases);
+
+// Speed against position, as planned; power comes with add_power.
+void add_speed(PhaseResult& result, const PowerPlan::Phase& plan);
 
 // I/O figures alone.
 PhaseResult io_figures(const recording::PhaseRecord& phase);

@@ -28,6 +28,25 @@ struct LatencyFigures {  // microseconds
     std::uint64_t overflow = 0;
 };
 
+// Speed against position of a phase in order: one region for each level the drive kept to.
+struct SpeedFigures {
+    struct Region {
+        double begin_bytes = 0, end_bytes = 0;  // host bytes since the begin of the phase
+        double seconds = 0;
+        double megabytes_per_second = 0;  // typical: outside dips
+        std::optional<double> low, high;  // its 95 % interval
+        double mean_megabytes_per_second = 0;
+        Figure watts;
+    };
+    struct Change {  // the end of a region, with its 95 % interval
+        double bytes = 0, low_bytes = 0, high_bytes = 0;
+        double ratio = 0;  // speed after / before
+    };
+    std::string verdict;
+    std::vector<Region> regions;
+    std::vector<Change> changes;  // regions - 1
+};
+
 struct PhaseResult {
     recording::PhaseRecord phase;  // label, parameters, times, counts
     std::optional<double> iops, read_iops, write_iops;
@@ -41,6 +60,7 @@ struct PhaseResult {
     Figure megabytes_per_second_per_watt, iops_per_watt, microjoules_per_operation;
     Figure idle_subtracted_microjoules_per_operation;  // when the run tells what idle is
     std::optional<double> cool_off_joules;             // above idle, in the cool-off that follows; null without an idle power
+    std::optional<SpeedFigures> speed;                 // of a phase in order
     std::optional<double> little_error;                // mean depth / (IOPS x latency) - 1
     std::vector<std::string> warnings;
 };

@@ -33,6 +33,38 @@ Json budget(const power::PowerUncertainty& u) {
     return json;
 }
 
+// What the OCP NVMe SSD specification asks of the two figures: 15 min; PCM-1 from samples at most 2 ms apart, PCM-2 from
+// readings 4 us apart; all of the time seen.
+Json ocp_part(const power::IntervalPower& p) {
+    constexpr double sample_us = 30.72, peak_us = 4, whole = 0.9999, shortest_seconds = 15 * 60;
+    const bool long_enough = to_seconds(p.interval.end - p.interval.begin) >= shortest_seconds;
+    const auto compliant = [&](bool there, double coverage) { return there && long_enough && coverage >= whole; };
+    return {{"long_enough", long_enough},
+            {"pcm1_sample_period_us", sample_us},
+            {"pcm1_compliant", compliant(p.pcm1.has_value(), p.pcm1_coverage)},
+            {"pcm2_sample_period_us", peak_us},
+            {"pcm2_compliant", compliant(p.pcm2.has_value(), p.pcm2_coverage)}};
+}
+
+Json speed_part(const SpeedFigures& s) {
+    Json regions = Json::array(), changes = Json::array();
+    for (const SpeedFigures::Region& r : s.regions)
+        regions.push_back({{"begin_bytes", number(r.begin_bytes)},
+                           {"end_bytes", number(r.end_bytes)},
+                           {"seconds", number(r.seconds)},
+                           {"megabytes_per_second", number(r.megabytes_per_second)},
+                           {"low", number(r.low)},
+                           {"high", number(r.high)},
+                           {"mean_megabytes_per_second", number(r.mean_megabytes_per_second)},
+                           {"watts", figure(r.watts)}});
+    for (const SpeedFigures::Change& c : s.changes)
+        changes.push_back({{"bytes", number(c.bytes)},
+                           {"low_bytes", number(c.low_bytes)},
+                           {"high_bytes", number(c.high_bytes)},
+                           {"ratio", number(c.ratio)}});
+    return {{"verdict", s.verdict}, {"regions", regions}, {"changes", changes}};
+}
+
 Json power_part(const power::IntervalPower& p) {
     Json batches = Json::array();
     for (const double watts : p.batch_means) batches.push_back(number(watts));
@@ -52,6 +84,7 @@ Json power_part(const power::IntervalPower& p) {
             {"pcm1_coverage", number(p.pcm1_coverage)},
             {"pcm2_watts", number(p.pcm2)},
             {"pcm2_coverage", number(p.pcm2_coverage)},
+            {"ocp", ocp_part(p)},
             {"batch_watts", batches},
             {"batch_length_ns", p.batch_length.count()},
             {"flags", p.flags},
@@ -104,6 +137,7 @@ Json phase(const PhaseResult& p) {
                  {"write_latency_us", latency(p.write_latency)},
                  {"power", power_part(p.power)},
                  {"budget_watts", p.watts.value ? budget(p.budget) : Json(nullptr)},
+                 {"speed", p.speed ? speed_part(*p.speed) : Json(nullptr)},
                  {"warnings", p.warnings}};
     for (const auto& [name, member] : phase_number_names) json[name] = number(p.*member);
     for (const auto& [name, member] : phase_figure_names) json[name] = figure(p.*member);

@@ -154,6 +154,22 @@ void io_part(const Reader& in, io::PhaseOutcome& o) {
     o.engine = in["engine"].text();
 }
 
+SpeedFigures speed_part(const Reader& in) {
+    SpeedFigures s;
+    s.verdict = in["verdict"].text();
+    in["regions"].each([&](const Reader& item) {
+        s.regions.push_back({item["begin_bytes"].number_or_zero(), item["end_bytes"].number_or_zero(),
+                             item["seconds"].number_or_zero(), item["megabytes_per_second"].number_or_zero(),
+                             item["low"].number(), item["high"].number(), item["mean_megabytes_per_second"].number_or_zero(),
+                             figure(item["watts"])});
+    });
+    in["changes"].each([&](const Reader& item) {
+        s.changes.push_back({item["bytes"].number_or_zero(), item["low_bytes"].number_or_zero(),
+                             item["high_bytes"].number_or_zero(), item["ratio"].number_or_zero()});
+    });
+    return s;
+}
+
 PhaseResult phase(const Reader& in) {
     PhaseResult p;
     p.phase.number = in["number"].integer<std::uint32_t>();
@@ -173,6 +189,8 @@ PhaseResult phase(const Reader& in) {
     p.write_latency = latency(in["write_latency_us"]);
     p.power = power_part(in["power"]);
     p.budget = budget(in["budget_watts"]);
+    // Results of earlier versions have no such part.
+    if (in.has("speed") && !in["speed"].null()) p.speed = speed_part(in["speed"]);
     p.warnings = in["warnings"].texts();
     for (const auto& [name, member] : phase_number_names) p.*member = in[name].number();
     for (const auto& [name, member] : phase_figure_names) p.*member = figure(in[name]);

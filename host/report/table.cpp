@@ -169,6 +169,26 @@ void print_scores(Page& page, const analysis::RunResult& result) {
     grid.print(page);
 }
 
+// Levels of speed of the phases in order, and where they end.
+void print_speed(Page& page, const analysis::RunResult& result) {
+    for (const analysis::PhaseResult& phase : result.phases) {
+        if (!phase.speed) continue;
+        page.line();
+        page.paragraph("Speed   ", page.safe(phase.phase.label) + ": " + page.safe(phase.speed->verdict));
+        const double all = phase.speed->regions.empty() ? 0 : phase.speed->regions.back().end_bytes;
+        for (const auto& region : phase.speed->regions) {
+            const double share = all > 0 ? 100 * (region.end_bytes - region.begin_bytes) / all : 0;
+            std::string words = fmt::format("{} to {} GB ({} %): {} MB/s", significant(region.begin_bytes / 1e9, 4),
+                                            significant(region.end_bytes / 1e9, 4), significant(share, 3),
+                                            significant(region.megabytes_per_second, 4));
+            if (region.low && region.high)
+                words += fmt::format(" ({} to {}, 95 %)", significant(*region.low, 4), significant(*region.high, 4));
+            if (region.watts.value) words += fmt::format(", {} W", significant(*region.watts.value, 4));
+            page.paragraph("  - ", words);
+        }
+    }
+}
+
 std::string run_words(const analysis::RunResult& result) {
     std::string words = result.fidelity == "real" ? "" : "fidelity: " + result.fidelity;
     const auto add = [&](const std::string& text) { words += (words.empty() ? "" : "; ") + text; };
@@ -221,6 +241,7 @@ std::string text_report(const analysis::RunResult& result, const TextOptions& op
     else
         print_table(page, result);
     print_scores(page, result);
+    print_speed(page, result);
 
     page.line();
     if (result.power_measured) {

@@ -45,6 +45,10 @@ inline analysis::RunResult full_result() {
     p.megabytes_per_second = 204.8;
     p.latency = {80, 79, 100, 150, 300, 900, 1000, 60, 0};
     p.read_latency = p.latency;
+    p.speed = analysis::SpeedFigures{
+        "cache exhausted at 5.5 GB",
+        {{0, 5.5e9, 6.5, 840, 838, 842, 839, {4.5, 0.1, 0.2, ""}}, {5.5e9, 50e9, 99, 450, std::nullopt, std::nullopt, 441, {}}},
+        {{5.5e9, 5.4e9, 5.6e9, 0.536}}};
     power::IntervalPower& w = p.power;
     w.interval = {o.measured_begin, o.measured_end};
     w.samples = 325'520;
