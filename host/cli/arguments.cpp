@@ -80,6 +80,11 @@ Arguments parse_arguments(int count, const char* const* values) {
     run_command->add_option("--out", run.out, "run directory, new or empty (default: wattrig-runs/SUITE-DATE-TIME)");
     run_command->add_option("--scale", run.scale, "less time and data, 0 < F <= 1; the result is marked not comparable")
         ->check(CLI::Range(1e-6, 1.0));
+    run_command
+        ->add_option(
+            "--repeat", run.repeat,
+            "carry the suite out so many times, into run-1, run-2, ... of the run directory, and give median and range")
+        ->check(CLI::Range(1, 100));
     run_command->add_option("--seed", run.seed, "of everything drawn at random (default 1)");
     run_command
         ->add_option("--fidelity", run.fidelity, "of the simulated drive: exact (default) or aggregate, for long methods")

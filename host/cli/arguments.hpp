@@ -17,6 +17,7 @@ struct RunArguments {
     std::string out;          // empty: wattrig-runs/SUITE-DATE-TIME
     std::string calibration;  // path; empty = the rig's own, or nominal
     double scale = 1;
+    unsigned repeat = 1;
     std::uint64_t seed = 1;
     std::string fidelity = "exact";
     std::vector<std::pair<std::string, std::string>> overrides;

@@ -9,6 +9,7 @@
 #include "host/cli/console.hpp"
 #include "host/cli/interrupt.hpp"
 #include "host/cli/output.hpp"
+#include "host/cli/repeat.hpp"
 #include "host/cli/run_target.hpp"
 #include "host/report/escape.hpp"
 #include "host/report/figures.hpp"
@@ -35,6 +36,8 @@ std::string default_directory(const std::string& suite) {
     for (int k = 2; std::filesystem::exists(free); ++k) free = path + "-" + std::to_string(k);
     return free;
 }
+
+std::string file_name_of(const std::string& suite) { return std::filesystem::path(suite).stem().string(); }
 
 const char* kind_word(suites::StepKind kind) {
     switch (kind) {
@@ -124,7 +127,11 @@ suites::PlanRequest plan_request(const RunArguments& arguments, const RunTarget*
 
 class Run {
   public:
-    explicit Run(const RunArguments& arguments) : arguments_(arguments), stop_(catch_interrupts()) {}
+    // `silent`: nothing on standard output, somebody else prints there.
+    explicit Run(const RunArguments& arguments, bool silent = false)
+        : arguments_(arguments), silent_(silent), stop_(catch_interrupts()) {}
+    // After carry_out(); nothing when the run gave none.
+    std::optional<analysis::RunResult>& result() { return result_; }
 
     int carry_out() {
         // The suite first: its name or a setting is the likeliest slip, and nothing has been touched.
@@ -185,25 +192,59 @@ class Run {
         if (std::filesystem::is_empty(directory.path(), ignored)) std::filesystem::remove(directory.path(), ignored);
         return refuse(error);
     }
-    int finish(const recording::RunDirectory& directory) const {
+    int finish(const recording::RunDirectory& directory) {
         auto result = analysis::analyze(directory);
         if (!result) return refuse(result.error());
         if (auto written = write_result(directory, *result); !written) return refuse(written.error());
         if (arguments_.json) {
             print_json(analysis::to_json(*result));
-        } else {
+        } else if (!silent_) {
             print_result(*result);
             print_text(fmt::format("\nResult  {}\nReport  {}\n", directory.file("result.json"), directory.file("report.html")));
         }
+        result_ = std::move(*result);
         return exit_ok;
     }
 
     const RunArguments& arguments_;
+    const bool silent_;
+    std::optional<analysis::RunResult> result_;
     const io::StopFlag& stop_;
 };
 
 }  // namespace
 
-int run(const RunArguments& arguments) { return Run(arguments).carry_out(); }
+int run(const RunArguments& arguments) {
+    if (arguments.repeat == 1 || arguments.plan) return Run(arguments).carry_out();
+    const std::string base = arguments.out.empty() ? default_directory(file_name_of(arguments.suite)) : arguments.out;
+    auto directory = recording::RunDirectory::create(base);
+    if (!directory) {
+        print_error(directory.error().message);
+        return exit_code_of(directory.error());
+    }
+    std::vector<analysis::RunResult> results;
+    int code = exit_ok;
+    for (unsigned k = 1; k <= arguments.repeat && code == exit_ok; ++k) {
+        RunArguments one = arguments;
+        one.out = fmt::format("{}/run-{}", base, k);
+        one.seed = arguments.seed + k - 1;  // another simulated drive and rig each time
+        one.json = false;
+        if (arguments.json) one.quiet = true;
+        Run run(one, arguments.json);
+        code = run.carry_out();
+        if (run.result()) results.push_back(std::move(*run.result()));
+    }
+    if (results.empty()) return code;
+    const nlohmann::json summary = repeat_summary(results);
+    if (auto written = directory->write_json("repeat.json", summary); !written) {
+        print_error(written.error().message);
+        return exit_code_of(written.error());
+    }
+    if (arguments.json)
+        print_json(summary);
+    else
+        print_text(repeat_text(summary));
+    return code;
+}
 
 }  // namespace wattrig::cli
