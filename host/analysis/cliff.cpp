@@ -11,7 +11,10 @@ namespace wattrig::analysis {
 namespace {
 
 constexpr std::size_t fewest_samples = 10;
-constexpr double dip_limit = 4;       // robust standard deviations from the running median
+constexpr double dip_limit = 4;  // robust standard deviations from the running median
+// Of the logarithm: less is no dip, however even the rest is. Samples of a few large operations take two or three values alone,
+// and most of them one: their median deviation is zero.
+constexpr double smallest_dip = 0.25;
 constexpr double median_seconds = 4;  // its window: a dip of 1 s is a minority in it
 
 double median(std::vector<double>& values) {
@@ -140,11 +143,10 @@ CliffFigures find_cliffs(std::span<const SpeedSample> samples, const CliffOption
     std::vector<double> residuals(count);
     for (std::size_t i = 0; i < count; ++i) residuals[i] = std::abs(logs[i] - smooth[i]);
     std::vector<double> sorted = residuals;
-    // A drive without any noise still has its rounding: half a per mille.
-    const double scale = std::max(1.4826 * median(sorted), 5e-4);
+    const double limit = std::max(dip_limit * 1.4826 * median(sorted), smallest_dip);
     std::vector<bool> left_out(count, false);
     for (std::size_t i = 0; i < count; ++i) {
-        if (residuals[i] <= dip_limit * scale) continue;
+        if (residuals[i] <= limit) continue;
         // Its neighbours may hold a part of it.
         for (std::size_t k = i == 0 ? 0 : i - 1; k <= std::min(count - 1, i + 1); ++k) left_out[k] = true;
     }

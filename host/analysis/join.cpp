@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "host/analysis/speed.hpp"
 #include "host/analysis/statistics.hpp"
 #include "host/power/uncertainty.hpp"
 
@@ -157,9 +158,14 @@ PowerPlan plan_power(std::span<const recording::PhaseRecord> phases) {
 }
 
 void add_speed(PhaseResult& result, const PowerPlan::Phase& plan) {
-    if (!plan.cliff || plan.cliff->regions.empty()) return;
+    if (!plan.cliff) return;
     SpeedFigures& speed = result.speed.emplace();
-    speed.verdict = cliff_verdict(*plan.cliff);
+    // Only what is written can leave a cache.
+    const bool writes = kind(result.phase.outcome, io::OperationKind::write).bytes > 0;
+    const std::size_t levels = plan.cliff->regions.size();
+    speed.verdict = writes || levels == 0 ? cliff_verdict(*plan.cliff)
+                    : levels == 1         ? "one speed throughout"
+                                          : fmt::format("{} levels of speed", levels);
     for (const SpeedRegion& region : plan.cliff->regions) {
         SpeedFigures::Region& to = speed.regions.emplace_back();
         to.begin_bytes = region.begin_bytes;

@@ -168,6 +168,21 @@ TEST(Cliff, WithoutNoiseTheFiguresAreTheDrives) {
     EXPECT_EQ(cliff_verdict(found), "cache exhausted at 10.0 GB");
 }
 
+// A simulated drive with blocks of 8 MiB: 33, 33, 34 blocks a sample, then 14 and, each ninth, 13. Most samples are equal, so
+// the others must not pass for dips.
+TEST(Cliff, SamplesOfAFewLargeOperationsAreNoDips) {
+    std::vector<SpeedSample> samples;
+    constexpr double block = 8 << 20;
+    double first = 0;
+    for (int i = 0; i < 150; ++i) samples.push_back({0.1, (i % 3 == 0 ? 34 : 33) * block});
+    for (const SpeedSample& sample : samples) first += sample.bytes;
+    for (int i = 0; i < 80; ++i) samples.push_back({0.1, (i % 9 == 0 ? 13 : 14) * block});
+    const CliffFigures found = find_cliffs(samples);
+    EXPECT_EQ(found.dips, 0u);
+    ASSERT_EQ(found.changes.size(), 1u);
+    EXPECT_NEAR(found.changes[0].bytes, first, 1);
+}
+
 TEST(Cliff, FewSamplesAndStandstillSayLittle) {
     EXPECT_TRUE(find_cliffs(std::vector<SpeedSample>(9, {0.1, 1e6})).regions.empty());
     EXPECT_EQ(cliff_verdict({}), "too short to tell");

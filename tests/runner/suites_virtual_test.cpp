@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -57,7 +59,12 @@ TEST_P(SuiteInVirtualTime, RunsToItsEndAndKeepsToLittlesLaw) {
     ASSERT_EQ(not_yet.contains(GetParam()), !check_plan(*plan)) << "the list of this test is not that of the program";
     if (not_yet.contains(GetParam())) GTEST_SKIP() << GetParam() << " has steps that this version cannot carry out";
     Played played;
-    ASSERT_NO_FATAL_FAILURE(play(played, GetParam(), true, 0.001));
+    // SlowMark in full: its cliff is at tens of GB. The others for as long as the law needs: what is in flight at the ends of a
+    // phase is in one side of it alone.
+    // ssdreview-pts has 1,400 cells, so they are the shortest, and more of each is its ends.
+    const bool many_rounds = GetParam() == "ssdreview-pts";
+    const double scale = GetParam().starts_with("slowmark") ? 1 : many_rounds ? 0.001 : 0.02;
+    ASSERT_NO_FATAL_FAILURE(play(played, GetParam(), true, scale));
     EXPECT_TRUE(played.result.complete);
     EXPECT_EQ(played.summary.io_errors, 0u);
     ASSERT_FALSE(played.result.phases.empty());
@@ -67,11 +74,21 @@ TEST_P(SuiteInVirtualTime, RunsToItsEndAndKeepsToLittlesLaw) {
         std::uint64_t operations = 0;
         for (const auto& kind : phase.phase.outcome.kinds) operations += kind.operations;
         EXPECT_GT(operations, 0u) << phase.phase.label;
-        // The law's 1 %, and what stands in flight at the two ends of so short a phase.
+        // What is in flight at the ends of a phase is in one side of the law alone: the error of one such cell is 0.33 % at
+        // 1.2 s, 0.024 % at 12 s. Scaled phases are that short, so this share is granted beside the 1 %.
+        const double ends = (many_rounds ? 4 : 1) * phase.phase.outcome.mean_depth /
+                            static_cast<double>(std::max<std::uint64_t>(operations, 1));
         if (phase.little_error && operations > 20'000) {
-            const double ends = 4 * phase.phase.outcome.mean_depth / static_cast<double>(operations);
             EXPECT_LT(std::abs(*phase.little_error), 0.01 + ends) << phase.phase.label;
         }
+    }
+    // The shortest one is over on this drive before there is anything to see.
+    if (GetParam().starts_with("slowmark") && played.result.phases[0].phase.outcome.measured() >= std::chrono::seconds(2)) {
+        ASSERT_TRUE(played.result.phases[0].speed) << "no speed against position";
+        EXPECT_FALSE(played.result.phases[0].speed->verdict.empty());
+        // This drive has 40 GB of cache that drains while it fills, and writes more slowly behind it.
+        const bool through = GetParam() != "slowmark-2gb" && GetParam() != "slowmark-20gb";
+        EXPECT_EQ(!played.result.phases[0].speed->changes.empty(), through) << played.result.phases[0].speed->verdict;
     }
 }
 
@@ -86,14 +103,6 @@ INSTANTIATE_TEST_SUITE_P(All, SuiteInVirtualTime, testing::ValuesIn(names()), []
         if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     return name;
 });
-
-TEST(SlowMark, WritesHaveASpeedAgainstPosition) {
-    Played played;
-    ASSERT_NO_FATAL_FAILURE(play(played, "slowmark", true, 1));
-    ASSERT_TRUE(played.result.phases[0].speed);
-    EXPECT_FALSE(played.result.phases[0].speed->verdict.empty());
-    EXPECT_FALSE(played.result.phases[0].speed->regions.empty());
-}
 
 TEST(SteadyRounds, BothFidelitiesStopAfterTheSameRound) {
     Played exact, aggregate;
