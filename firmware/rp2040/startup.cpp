@@ -1,8 +1,10 @@
 // From reset to main: the image is copied to SRAM, the rest of it cleared. This file alone runs from flash.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
+#include "firmware/protocol/image.hpp"
 #include "firmware/rp2040/board.hpp"
 #include "firmware/rp2040/interrupts.hpp"
 
@@ -20,15 +22,11 @@ using Handler = void (*)();
 struct StartVectors {
     std::uint32_t* stack;
     Handler reset;
-    std::uint32_t magic;   // "WTIM"
-    std::uint32_t layout;  // of this struct: 1
-    std::uint32_t board;
-    std::uint32_t version;
-    std::uint32_t image_bytes;  // both filled in by seal_image.py
-    std::uint32_t crc32c;       // over the whole image, these four bytes taken as 0
+    protocol::ImageRecord image;  // size and CRC are filled in by seal_image.py
 };
-[[gnu::section(".start_vectors"), gnu::used]] const StartVectors start_vectors = {&stack_top, reset_handler,    0x4d495457, 1,
-                                                                                  board_id,   firmware_version, 0,          0};
+static_assert(0x100 + offsetof(StartVectors, image) == protocol::image_record_at);
+[[gnu::section(".start_vectors"), gnu::used]] const StartVectors start_vectors = {
+    &stack_top, reset_handler, {protocol::image_magic, protocol::image_layout, board_id, firmware_version, 0, 0}};
 
 struct Vectors {
     std::uint32_t* stack;

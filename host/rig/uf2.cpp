@@ -1,7 +1,6 @@
 #include "host/rig/uf2.hpp"
 
 #include <cstddef>
-#include <optional>
 
 #include "firmware/protocol/crc32c.hpp"
 #include "firmware/protocol/frame.hpp"
@@ -43,24 +42,21 @@ Result<FirmwareImage> parse_uf2(std::span<const std::uint8_t> file) {
             return bad_input(where + "blocks are missing or out of order");
         image.bytes.insert(image.bytes.end(), at + sizeof(Uf2Block), at + sizeof(Uf2Block) + data_bytes);
     }
-    bool damaged = false;
-    for (std::size_t at = 0; at + sizeof(ImageRecord) <= image.bytes.size(); at += 4) {
-        const auto record = protocol::load<ImageRecord>(image.bytes.data() + at);
-        if (record.magic != image_magic || record.image_bytes > image.bytes.size() ||
-            record.image_bytes < at + sizeof(ImageRecord))
-            continue;
-        std::vector<std::uint8_t> checked(image.bytes.begin(),
-                                          image.bytes.begin() + static_cast<std::ptrdiff_t>(record.image_bytes));
-        protocol::store(checked.data() + at + offsetof(ImageRecord, image_crc), std::uint32_t{0});
-        if (protocol::crc32c(checked) == record.image_crc) {
-            image.record = record;
-            return image;
-        }
-        damaged = true;
-    }
-    if (damaged) return bad_input("the image's CRC is wrong: the file is damaged");
-    return bad_input(
-        "the image does not say which board and version it is for: it is not wattrig's firmware, or too old to check");
+    using protocol::ImageRecord;
+    constexpr std::size_t at = protocol::image_record_at;
+    if (image.bytes.size() >= at + sizeof(ImageRecord)) image.record = protocol::load<ImageRecord>(image.bytes.data() + at);
+    const ImageRecord& record = image.record;
+    if (record.magic != protocol::image_magic || record.layout != protocol::image_layout)
+        return bad_input(
+            "the image does not say which board and version it is for: it is not wattrig's firmware, or of another age");
+    if (record.image_bytes > image.bytes.size() || record.image_bytes < at + sizeof(ImageRecord))
+        return bad_input("the image says that it has " + std::to_string(record.image_bytes) + " bytes, the file holds " +
+                         std::to_string(image.bytes.size()) + ": it is damaged");
+    std::vector<std::uint8_t> checked(image.bytes.begin(),
+                                      image.bytes.begin() + static_cast<std::ptrdiff_t>(record.image_bytes));
+    protocol::store(checked.data() + at + offsetof(ImageRecord, image_crc), std::uint32_t{0});
+    if (protocol::crc32c(checked) != record.image_crc) return bad_input("the image's CRC is wrong: the file is damaged");
+    return image;
 }
 
 }  // namespace wattrig::rig

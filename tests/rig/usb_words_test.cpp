@@ -98,9 +98,9 @@ Bytes uf2_of(const Bytes& image, std::uint32_t family = 0xe48bff56) {
 Bytes image_with_record() {
     Bytes image(1024);
     for (std::size_t k = 0; k < image.size(); ++k) image[k] = static_cast<std::uint8_t>(k * 7);
-    const std::uint32_t record[]{0x4d495457, 1, 0x10203, 1000, 0};
-    std::memcpy(image.data() + 512, record, sizeof record);
-    put(image, 528, crc_by_bit(Bytes(image.begin(), image.begin() + 1000)));
+    const std::uint32_t record[]{0x4d495457, 1, 1, 0x10203, 1000, 0};
+    std::memcpy(image.data() + 0x108, record, sizeof record);
+    put(image, 0x108 + 20, crc_by_bit(Bytes(image.begin(), image.begin() + 1000)));
     return image;
 }
 
