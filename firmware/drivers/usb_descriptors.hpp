@@ -9,17 +9,12 @@
 #include <cstdint>
 #include <span>
 
+#include "firmware/protocol/usb.hpp"
+
 namespace wattrig::firmware::usb {
 
-// pid.codes' number for tests: not for distribution. A product needs a number of its own.
-inline constexpr std::uint16_t vendor_id = 0x1209;
-inline constexpr std::uint16_t product_id = 0x0001;
+using namespace protocol::usb;
 inline constexpr std::uint16_t device_version = 0x0100;  // BCD, of the firmware
-
-inline constexpr std::uint8_t endpoint_samples_in = 0x81;
-inline constexpr std::uint8_t endpoint_commands_out = 0x02;
-inline constexpr std::uint8_t endpoint_replies_in = 0x82;
-inline constexpr std::uint32_t packet_bytes = 64;
 
 // Vendor requests, device to host.
 inline constexpr std::uint8_t request_microsoft = 0x20;     // wIndex 7: the OS 2.0 descriptor set

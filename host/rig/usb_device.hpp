@@ -12,15 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "firmware/protocol/usb.hpp"
 #include "host/base/clock.hpp"
 #include "host/base/result.hpp"
 
 namespace wattrig::rig {
 
-inline constexpr std::uint16_t usb_vendor = 0x1209, usb_product = 0x0001;    // for tests, not for distribution
 inline constexpr std::uint16_t boot_vendor = 0x2e8a, boot_product = 0x0003;  // the RP2040's own boot loader
-inline constexpr std::uint8_t usb_samples_in = 0x81, usb_commands_out = 0x02, usb_replies_in = 0x82;
-inline constexpr std::size_t usb_packet_bytes = 64;
 
 enum class UsbStatus : std::uint8_t { completed, timed_out, stalled, cancelled, gone, overflow, failed };
 const char* usb_status_text(UsbStatus status);

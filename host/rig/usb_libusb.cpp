@@ -183,7 +183,8 @@ class LibusbSystem final : public UsbSystem {
             libusb_device_descriptor descriptor{};
             if (libusb_get_device_descriptor(devices[k], &descriptor) != LIBUSB_SUCCESS) continue;
             const bool boot = descriptor.idVendor == boot_vendor && descriptor.idProduct == boot_product;
-            const bool rig = descriptor.idVendor == usb_vendor && descriptor.idProduct == usb_product;
+            const bool rig =
+                descriptor.idVendor == protocol::usb::vendor_id && descriptor.idProduct == protocol::usb::product_id;
             if (!boot && !rig) continue;
             UsbRig found = describe(devices[k]);
             found.version = descriptor.bcdDevice;

@@ -21,11 +21,11 @@ namespace {
 namespace asio = boost::asio;
 
 // A block's frame of one rail (772 bytes) ends with a short packet and so ends its transfer; two rails need 1,222.
-constexpr std::size_t samples_bytes = 32 * usb_packet_bytes;
-constexpr std::size_t replies_bytes = 8 * usb_packet_bytes;
+constexpr std::size_t samples_bytes = 32 * protocol::usb::packet_bytes;
+constexpr std::size_t replies_bytes = 8 * protocol::usb::packet_bytes;
 constexpr std::size_t replies_in_flight = 2;
 constexpr std::size_t commands_in_flight = 8;
-static_assert(samples_bytes >= protocol::maximum_frame_bytes && samples_bytes % usb_packet_bytes == 0);
+static_assert(samples_bytes >= protocol::maximum_frame_bytes && samples_bytes % protocol::usb::packet_bytes == 0);
 // Errors of one endpoint without a byte in between, before the link is given up.
 constexpr int errors_allowed = 5;
 constexpr Nanoseconds cancel_patience{2'000'000'000};
@@ -71,7 +71,9 @@ struct UsbLink::State : std::enable_shared_from_this<State> {
             const bool replies = !samples && k < options.samples_in_flight + replies_in_flight;
             slot.state = this;
             slot.bytes.resize(samples ? samples_bytes : replies ? replies_bytes : protocol::maximum_frame_bytes);
-            slot.transfer.endpoint = samples ? usb_samples_in : replies ? usb_replies_in : usb_commands_out;
+            slot.transfer.endpoint = samples   ? protocol::usb::endpoint_samples_in
+                                     : replies ? protocol::usb::endpoint_replies_in
+                                               : protocol::usb::endpoint_commands_out;
             slot.transfer.buffer = slot.bytes;
             slot.transfer.owner = &slot;
             slot.transfer.done = [](UsbTransfer& t) {
@@ -113,7 +115,7 @@ struct UsbLink::State : std::enable_shared_from_this<State> {
     }
     void read_all() {
         for (Slot& slot : slots)
-            if (slot.transfer.endpoint != usb_commands_out && !slot.flying) submit(slot);
+            if (slot.transfer.endpoint != protocol::usb::endpoint_commands_out && !slot.flying) submit(slot);
     }
     void submit(Slot& slot) {
         const UsbStatus status = device->submit(slot.transfer);
@@ -156,13 +158,15 @@ struct UsbLink::State : std::enable_shared_from_this<State> {
         if (closing || lost) return;
         const UsbTransfer& t = slot.transfer;
         const bool in = (t.endpoint & 0x80) != 0;
-        int& count = errors[t.endpoint == usb_samples_in ? 0 : t.endpoint == usb_replies_in ? 1 : 2];
+        int& count = errors[t.endpoint == protocol::usb::endpoint_samples_in   ? 0
+                            : t.endpoint == protocol::usb::endpoint_replies_in ? 1
+                                                                               : 2];
         // What came before an error is as good as any: the frames have checks of their own.
         if (in && t.actual > 0) {
             count = 0;
             const std::span<const std::uint8_t> bytes(slot.bytes.data(), t.actual);
             if (handler != nullptr) {
-                if (t.endpoint == usb_samples_in)
+                if (t.endpoint == protocol::usb::endpoint_samples_in)
                     handler->on_stream(bytes, arrival);
                 else
                     handler->on_reply(bytes, arrival);
@@ -282,7 +286,7 @@ Result<HostTime> UsbLink::send(std::span<const std::uint8_t> frame) {
     // Gone for now: the session's own time-outs tell that nothing comes back.
     if (s_->away || s_->lost || !s_->device) return real_host_time();
     for (State::Slot& slot : s_->slots) {
-        if (slot.transfer.endpoint != usb_commands_out || slot.flying) continue;
+        if (slot.transfer.endpoint != protocol::usb::endpoint_commands_out || slot.flying) continue;
         if (frame.size() > slot.bytes.size()) return bad_input("a command of " + std::to_string(frame.size()) + " bytes");
         std::copy(frame.begin(), frame.end(), slot.bytes.begin());
         slot.transfer.buffer = std::span(slot.bytes).first(frame.size());

@@ -77,7 +77,7 @@ class FakeDevice final : public rig::UsbDevice {
     }
     rig::UsbStatus submit(rig::UsbTransfer& transfer) override {
         if (!bus_->present) return rig::UsbStatus::gone;
-        if (transfer.endpoint == rig::usb_commands_out) {
+        if (transfer.endpoint == protocol::usb::endpoint_commands_out) {
             bus_->sent.emplace_back(transfer.buffer.begin(), transfer.buffer.end());
             bus_->waiting[transfer.endpoint].push_back(&transfer);
             if (!bus_->keep_out) bus_->complete(transfer.endpoint, {});
@@ -105,8 +105,8 @@ class FakeDevice final : public rig::UsbDevice {
             rig::UsbTransfer& t = *d.transfer;
             t.status = d.status;
             t.actual = std::min(d.bytes.size(), t.buffer.size());
-            if (t.endpoint != rig::usb_commands_out) std::copy_n(d.bytes.begin(), t.actual, t.buffer.begin());
-            if (t.endpoint == rig::usb_commands_out && t.status == rig::UsbStatus::completed) t.actual = t.buffer.size();
+            if (t.endpoint != protocol::usb::endpoint_commands_out) std::copy_n(d.bytes.begin(), t.actual, t.buffer.begin());
+            if (t.endpoint == protocol::usb::endpoint_commands_out && t.status == rig::UsbStatus::completed) t.actual = t.buffer.size();
             t.done(t);
         }
         bus_->done.clear();

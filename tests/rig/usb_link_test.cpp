@@ -63,14 +63,14 @@ class UsbLinkTest : public testing::Test {
 
 TEST_F(UsbLinkTest, KeepsSeveralReadsOfSamplesAndTwoOfRepliesWaiting) {
     open();
-    EXPECT_EQ(bus_->waiting[usb_samples_in].size(), 8u);
-    EXPECT_EQ(bus_->waiting[usb_replies_in].size(), 2u);
+    EXPECT_EQ(bus_->waiting[protocol::usb::endpoint_samples_in].size(), 8u);
+    EXPECT_EQ(bus_->waiting[protocol::usb::endpoint_replies_in].size(), 2u);
     for (int k = 0; k < 100; ++k) {
-        bus_->complete(usb_samples_in, {1});
-        bus_->complete(usb_replies_in, {2});
+        bus_->complete(protocol::usb::endpoint_samples_in, {1});
+        bus_->complete(protocol::usb::endpoint_replies_in, {2});
         link_->poll(real_host_time());
-        ASSERT_EQ(bus_->waiting[usb_samples_in].size(), 8u);
-        ASSERT_EQ(bus_->waiting[usb_replies_in].size(), 2u);
+        ASSERT_EQ(bus_->waiting[protocol::usb::endpoint_samples_in].size(), 8u);
+        ASSERT_EQ(bus_->waiting[protocol::usb::endpoint_replies_in].size(), 2u);
     }
     EXPECT_TRUE(heard_.broken.empty());
 }
@@ -84,7 +84,7 @@ TEST_F(UsbLinkTest, DeliversInOrderWhateverTheTransfersHold) {
             Bytes piece(static_cast<std::size_t>(round * 37 + 11) * (k + 1) % 2049);
             for (auto& b : piece) b = value++;
             sent.insert(sent.end(), piece.begin(), piece.end());
-            bus_->complete(usb_samples_in, piece);
+            bus_->complete(protocol::usb::endpoint_samples_in, piece);
         }
         link_->poll(real_host_time());
     }
@@ -101,7 +101,7 @@ TEST_F(UsbLinkTest, StampsBeforeTheCommandLeavesAndAfterTheReplyCame) {
     EXPECT_LE(*sent, after);
     ASSERT_EQ(bus_->sent.size(), 1u);
     EXPECT_THAT(bus_->sent[0], ElementsAre(1, 2, 3));
-    bus_->complete(usb_replies_in, {9});
+    bus_->complete(protocol::usb::endpoint_replies_in, {9});
     const HostTime completed = real_host_time();
     link_->poll(real_host_time());
     EXPECT_GE(heard_.last_arrival, completed);
@@ -109,28 +109,28 @@ TEST_F(UsbLinkTest, StampsBeforeTheCommandLeavesAndAfterTheReplyCame) {
 
 TEST_F(UsbLinkTest, BytesBeforeATimeOutOrAnErrorAreNotLost) {
     open();
-    bus_->complete(usb_samples_in, {1, 2}, UsbStatus::timed_out);
-    bus_->complete(usb_samples_in, {3}, UsbStatus::failed);
-    bus_->complete(usb_samples_in, {4});
+    bus_->complete(protocol::usb::endpoint_samples_in, {1, 2}, UsbStatus::timed_out);
+    bus_->complete(protocol::usb::endpoint_samples_in, {3}, UsbStatus::failed);
+    bus_->complete(protocol::usb::endpoint_samples_in, {4});
     link_->poll(real_host_time());
     EXPECT_THAT(heard_.stream, ElementsAre(1, 2, 3, 4));
     EXPECT_TRUE(heard_.broken.empty());
-    EXPECT_EQ(bus_->waiting[usb_samples_in].size(), 8u);
+    EXPECT_EQ(bus_->waiting[protocol::usb::endpoint_samples_in].size(), 8u);
 }
 
 TEST_F(UsbLinkTest, ClearsAHaltAndGoesOn) {
     open();
-    bus_->complete(usb_samples_in, {}, UsbStatus::stalled);
+    bus_->complete(protocol::usb::endpoint_samples_in, {}, UsbStatus::stalled);
     link_->poll(real_host_time());
-    EXPECT_THAT(bus_->cleared, ElementsAre(usb_samples_in));
-    EXPECT_EQ(bus_->waiting[usb_samples_in].size(), 8u);
+    EXPECT_THAT(bus_->cleared, ElementsAre(protocol::usb::endpoint_samples_in));
+    EXPECT_EQ(bus_->waiting[protocol::usb::endpoint_samples_in].size(), 8u);
     EXPECT_TRUE(heard_.interrupted.empty());
 }
 
 TEST_F(UsbLinkTest, AnEndpointThatStaysHaltedBreaksTheLink) {
     open(options(0s));
     for (int k = 0; k < 20 && heard_.broken.empty(); ++k) {
-        bus_->complete(usb_replies_in, {}, UsbStatus::stalled);
+        bus_->complete(protocol::usb::endpoint_replies_in, {}, UsbStatus::stalled);
         link_->poll(real_host_time());
     }
     ASSERT_EQ(heard_.broken.size(), 1u);
@@ -163,8 +163,8 @@ TEST_F(UsbLinkTest, ComesBackWithTheSameSerialAfterItWasUnplugged) {
     bus_->serials = {"W0002", "W0001"};
     link_->poll(now += 10ms);
     EXPECT_EQ(heard_.reconnected, 1);
-    EXPECT_EQ(bus_->waiting[usb_samples_in].size(), 8u);
-    bus_->complete(usb_samples_in, {7});
+    EXPECT_EQ(bus_->waiting[protocol::usb::endpoint_samples_in].size(), 8u);
+    bus_->complete(protocol::usb::endpoint_samples_in, {7});
     link_->poll(now);
     EXPECT_THAT(heard_.stream, ElementsAre(7));
     EXPECT_TRUE(heard_.broken.empty());
@@ -187,7 +187,7 @@ TEST_F(UsbLinkTest, WakesItsThreadByItself) {
     EXPECT_EQ(link_->next_event(), HostTime::max());
     std::thread other([this] {
         std::this_thread::sleep_for(20ms);
-        bus_->complete(usb_samples_in, {5});
+        bus_->complete(protocol::usb::endpoint_samples_in, {5});
     });
     const HostTime begin = real_host_time();
     while (heard_.pieces == 0 && real_host_time() - begin < 10s) ASSERT_TRUE(link_->wait_until(begin + 10s));
@@ -229,8 +229,9 @@ TEST_F(UsbLinkTest, ABlockAllocatesNothing) {
     std::uint64_t before = 0;
     for (std::size_t k = 0; k < blocks.size(); ++k) {
         if (k == 200) before = test::allocations;
-        bus_->done.push_back({bus_->waiting[usb_samples_in].front(), UsbStatus::completed, std::move(blocks[k])});
-        bus_->waiting[usb_samples_in].pop_front();
+        bus_->done.push_back(
+            {bus_->waiting[protocol::usb::endpoint_samples_in].front(), UsbStatus::completed, std::move(blocks[k])});
+        bus_->waiting[protocol::usb::endpoint_samples_in].pop_front();
         bus_->signal();
         link_->wait_until(real_host_time() + 1s);
     }

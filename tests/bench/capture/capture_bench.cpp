@@ -38,7 +38,7 @@ class SocketDevice final : public rig::UsbDevice {
     void prepare(rig::UsbTransfer&) override {}
     void release(rig::UsbTransfer&) override {}
     rig::UsbStatus submit(rig::UsbTransfer& t) override {
-        if (t.endpoint == rig::usb_commands_out) {
+        if (t.endpoint == protocol::usb::endpoint_commands_out) {
             if (::send(sockets_.commands[0], t.buffer.data(), t.buffer.size(), MSG_NOSIGNAL) < 0) return rig::UsbStatus::failed;
             sent_[sent_count_++ % sent_.size()] = &t;
             return rig::UsbStatus::completed;
@@ -47,7 +47,7 @@ class SocketDevice final : public rig::UsbDevice {
         return rig::UsbStatus::completed;
     }
     void cancel(rig::UsbTransfer& t) override {
-        if (t.endpoint == rig::usb_commands_out) return;
+        if (t.endpoint == protocol::usb::endpoint_commands_out) return;
         t.status = rig::UsbStatus::cancelled;
         t.actual = 0;
         cancelled_ = true;
@@ -60,14 +60,14 @@ class SocketDevice final : public rig::UsbDevice {
             t.actual = t.buffer.size();
             t.done(t);
         }
-        for (const std::uint8_t endpoint : {rig::usb_replies_in, rig::usb_samples_in}) {
+        for (const std::uint8_t endpoint : {protocol::usb::endpoint_replies_in, protocol::usb::endpoint_samples_in}) {
             Ring& ring = queue(endpoint);
             while (ring.used > 0) {
                 rig::UsbTransfer& t = *ring.front();
                 ssize_t size = 0;
                 if (!cancelled_) {
-                    size = recv(endpoint == rig::usb_samples_in ? sockets_.samples[0] : sockets_.commands[0], t.buffer.data(),
-                                t.buffer.size(), 0);
+                    size = recv(endpoint == protocol::usb::endpoint_samples_in ? sockets_.samples[0] : sockets_.commands[0],
+                                t.buffer.data(), t.buffer.size(), 0);
                     if (size <= 0) break;
                     t.status = rig::UsbStatus::completed;
                     t.actual = static_cast<std::size_t>(size);
@@ -92,7 +92,7 @@ class SocketDevice final : public rig::UsbDevice {
             --used;
         }
     };
-    Ring& queue(std::uint8_t endpoint) { return endpoint == rig::usb_samples_in ? samples_ : replies_; }
+    Ring& queue(std::uint8_t endpoint) { return endpoint == protocol::usb::endpoint_samples_in ? samples_ : replies_; }
     const Sockets& sockets_;
     Ring samples_, replies_;
     std::array<rig::UsbTransfer*, 16> sent_{};
