@@ -1,5 +1,7 @@
 #include "host/cli/commands.hpp"
 
+#include "host/cli/console.hpp"
+
 namespace wattrig::cli {
 
 int exit_code_of(const Error& error) {
@@ -11,6 +13,11 @@ int exit_code_of(const Error& error) {
         case ErrorKind::interrupted: return exit_interrupted;
     }
     return exit_failed;
+}
+
+int refuse(const Error& error) {
+    print_error(error.message);
+    return exit_code_of(error);
 }
 
 std::string program_version() { return WATTRIG_VERSION; }

@@ -18,6 +18,7 @@ enum ExitCode : int {
     exit_device = 4,       // a device or a rig refused or was lost
 };
 int exit_code_of(const Error& error);
+int refuse(const Error& error);  // says it in one line; its exit code
 
 int run(const RunArguments& arguments);
 int analyze(const AnalyzeArguments& arguments);

@@ -7,10 +7,6 @@
 namespace wattrig::cli {
 
 int compare(const CompareArguments& arguments) {
-    const auto refuse = [](const Error& error) {
-        print_error(error.message);
-        return exit_code_of(error);
-    };
     std::vector<analysis::RunResult> results;
     results.reserve(arguments.directories.size());
     for (const std::string& path : arguments.directories) {

@@ -75,10 +75,6 @@ Result<void> write_export(const ExportArguments& arguments, const recording::Run
 }  // namespace
 
 int export_run(const ExportArguments& arguments) {
-    const auto refuse = [](const Error& error) {
-        print_error(error.message);
-        return exit_code_of(error);
-    };
     auto directory = recording::RunDirectory::open(arguments.directory);
     if (!directory) return refuse(directory.error());
     Output output(arguments.out);

@@ -180,10 +180,7 @@ Result<std::string> carry_out(const PowerArguments& arguments) {
 
 int power(const PowerArguments& arguments) {
     auto done = carry_out(arguments);
-    if (!done) {
-        print_error(done.error().message);
-        return exit_code_of(done.error());
-    }
+    if (!done) return refuse(done.error());
     print_text(*done);
     return exit_ok;
 }

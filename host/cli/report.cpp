@@ -7,10 +7,6 @@
 
 namespace wattrig::cli {
 int report(const ReportArguments& arguments) {
-    const auto refuse = [](const Error& error) {
-        print_error(error.message);
-        return exit_code_of(error);
-    };
     auto directory = recording::RunDirectory::open(arguments.directory);
     if (!directory) return refuse(directory.error());
     auto result = result_of(*directory);

@@ -32,8 +32,7 @@ int restore_drive_settings(const std::string& folder) {
     for (const std::string& directory : directories) {
         auto lines = nvme::restore_settings(directory);
         if (!lines) {
-            print_error(lines.error().message);
-            code = exit_code_of(lines.error());
+            code = refuse(lines.error());
             continue;
         }
         for (const std::string& line : *lines) print_text(line + "\n");

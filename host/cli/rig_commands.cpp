@@ -31,11 +31,6 @@ constexpr Nanoseconds connect_timeout = 5s;
 constexpr Nanoseconds self_test_timeout = 10s;
 constexpr std::size_t most_image_bytes = std::size_t{8} << 20;
 
-int refuse(const Error& error) {
-    print_error(error.message);
-    return exit_code_of(error);
-}
-
 rig::CommandClient make_client(rig::Link& link) {
     return {link, real_host_time, [] { std::this_thread::sleep_for(1ms); }};
 }

@@ -182,10 +182,6 @@ class Run {
     }
 
   private:
-    static int refuse(const Error& error) {
-        print_error(error.message);
-        return exit_code_of(error);
-    }
     // Nothing was measured: an empty directory of ours is not left behind.
     int give_up(const recording::RunDirectory& directory, const Error& error) const {
         std::error_code ignored;
@@ -218,10 +214,7 @@ int run(const RunArguments& arguments) {
     if (arguments.repeat == 1 || arguments.plan) return Run(arguments).carry_out();
     const std::string base = arguments.out.empty() ? default_directory(file_name_of(arguments.suite)) : arguments.out;
     auto directory = recording::RunDirectory::create(base);
-    if (!directory) {
-        print_error(directory.error().message);
-        return exit_code_of(directory.error());
-    }
+    if (!directory) return refuse(directory.error());
     std::vector<analysis::RunResult> results;
     int code = exit_ok;
     for (unsigned k = 1; k <= arguments.repeat && code == exit_ok; ++k) {
@@ -236,10 +229,7 @@ int run(const RunArguments& arguments) {
     }
     if (results.empty()) return code;
     const nlohmann::json summary = repeat_summary(results);
-    if (auto written = directory->write_json("repeat.json", summary); !written) {
-        print_error(written.error().message);
-        return exit_code_of(written.error());
-    }
+    if (auto written = directory->write_json("repeat.json", summary); !written) return refuse(written.error());
     if (arguments.json)
         print_json(summary);
     else

@@ -83,10 +83,7 @@ Result<bool> carry_out(const StatesArguments& arguments) {
 
 int states(const StatesArguments& arguments) {
     auto done = carry_out(arguments);
-    if (!done) {
-        print_error(done.error().message);
-        return exit_code_of(done.error());
-    }
+    if (!done) return refuse(done.error());
     return *done ? exit_ok : exit_device;
 }
 

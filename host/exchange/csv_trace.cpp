@@ -5,15 +5,14 @@
 
 #include "host/exchange/export.hpp"
 #include "host/exchange/run_trace.hpp"
+#include "host/exchange/time_text.hpp"
 
 namespace wattrig::exchange {
 namespace {
 
-// Nine decimals from integers: a double would lose the nanoseconds of a long run.
 void append_seconds(fmt::memory_buffer& out, Nanoseconds time) {
-    const std::int64_t ns = time.count();
-    const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-    fmt::format_to(fmt::appender(out), "{}{}.{:09}", ns < 0 ? "-" : "", size / 1'000'000'000, size % 1'000'000'000);
+    const std::string text = decimal_time(time, 9);
+    out.append(text.data(), text.data() + text.size());
 }
 
 class Lines {

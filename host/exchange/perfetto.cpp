@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "host/exchange/export.hpp"
 #include "host/exchange/run_trace.hpp"
+#include "host/exchange/time_text.hpp"
 
 namespace wattrig::exchange {
 namespace {
@@ -14,12 +16,7 @@ using Json = nlohmann::json;
 constexpr int process = 1, phase_thread = 1;
 constexpr std::uint64_t most_counter_rows = 50'000;  // what the viewers scroll through with ease
 
-// Microseconds with three decimals, as text: the format's unit, and no double that loses nanoseconds.
-std::string microseconds(Nanoseconds time) {
-    const std::int64_t ns = time.count();
-    const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-    return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
-}
+std::string microseconds(Nanoseconds time) { return decimal_time(time, 3); }
 std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace

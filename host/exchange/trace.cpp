@@ -104,20 +104,30 @@ class RowMaker {
 
 }  // namespace
 
-Result<void> read_trace(const analysis::PowerSource& source, const TraceRange& range, const power::TraceSink& sink) {
+namespace {
+
+Result<void> follow(const analysis::PowerSource& source, const TraceRange& range, bool samples, const power::TraceSink& sink) {
     power::EnergyPass pass(source.calibration, source.clocks, {});
-    pass.follow([&](const power::TracePiece& piece) {
-        if (piece.end > range.begin && piece.begin < range.end) sink(piece);
-    });
+    pass.follow(
+        [&](const power::TracePiece& piece) {
+            if (piece.end > range.begin && piece.begin < range.end) sink(piece);
+        },
+        samples);
     BlockFeeder feeder(pass);
     if (const auto read = recording::read_recording(source.path, feeder); !read) return read.error();
     return {};
 }
 
+}  // namespace
+
+Result<void> read_trace(const analysis::PowerSource& source, const TraceRange& range, const power::TraceSink& sink) {
+    return follow(source, range, true, sink);
+}
+
 Result<TraceExtent> trace_extent(const analysis::PowerSource& source, const TraceRange& range) {
     TraceExtent extent;
     bool any = false;
-    const auto read = read_trace(source, range, [&](const power::TracePiece& piece) {
+    const auto read = follow(source, range, false, [&](const power::TracePiece& piece) {
         if (!any) extent.begin = piece.begin;
         any = true;
         extent.end = piece.end;

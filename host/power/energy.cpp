@@ -115,6 +115,7 @@ struct EnergyPass::State {
     PeakPath peak_path;
     SecondWindow seconds;
     TraceSink sink;
+    bool trace_samples = false;
     std::vector<TraceSample> traced;
     std::uint32_t peak_blocks = 0;  // received since the last gap, at most 64: their peaks need no groups
 
@@ -256,7 +257,8 @@ void EnergyPass::State::trace(const Segment& segment) {
         mean.watts = segment.means.power();
         if (segment.block != nullptr) mean.side_band = segment.block->sideband != nullptr ? segment.block->sideband[0] : 0;
     }
-    if (segment.block != nullptr && segment.count == segment.block->header.count && segment.count == segment.span) {
+    if (trace_samples && segment.block != nullptr && segment.count == segment.block->header.count &&
+        segment.count == segment.span) {
         const auto count = static_cast<std::size_t>(segment.count);
         traced.assign(count, {});
         for (std::size_t k = 0; k < count; ++k) {
@@ -267,12 +269,11 @@ void EnergyPass::State::trace(const Segment& segment) {
                 sample.amperes[r] = a.i_offset + a.i_gain * segment.block->i_code(r, k);
             }
             sample.watts = sample_power(segment, k);
+            piece.lowest_watts = std::min(piece.lowest_watts.value_or(sample.watts), sample.watts);
+            piece.highest_watts = std::max(piece.highest_watts.value_or(sample.watts), sample.watts);
             if (segment.block->sideband != nullptr) sample.side_band = segment.block->sideband[k];
         }
         piece.samples = traced;
-        const PowerRange range = sample_range(segment, 0, count);
-        piece.lowest_watts = range.lowest;
-        piece.highest_watts = range.highest;
     } else if (segment.range.known) {
         piece.lowest_watts = segment.range.lowest;
         piece.highest_watts = segment.range.highest;
@@ -408,7 +409,10 @@ EnergyPass::EnergyPass(const Calibration& calibration, std::vector<rig::ClockMap
 EnergyPass::~EnergyPass() = default;
 EnergyPass::EnergyPass(EnergyPass&&) noexcept = default;
 
-void EnergyPass::follow(TraceSink sink) { state_->sink = std::move(sink); }
+void EnergyPass::follow(TraceSink sink, bool samples) {
+    state_->sink = std::move(sink);
+    state_->trace_samples = samples;
+}
 void EnergyPass::add(const rig::BlockView& block) { state_->add(block); }
 
 std::vector<IntervalPower> EnergyPass::finish() {

@@ -62,8 +62,9 @@ class EnergyPass {
     EnergyPass(const Calibration& calibration, std::vector<rig::ClockMap> clocks, std::vector<io::Interval> intervals);
     ~EnergyPass();
     EnergyPass(EnergyPass&&) noexcept;
-    // Every stretch of the stream that can be placed on the host's clock is also handed to `sink`, from now on.
-    void follow(TraceSink sink);
+    // Every stretch of the stream that can be placed on the host's clock is also handed to `sink`, from now on; without
+    // `samples` its single samples are left out, and what it costs to work them out.
+    void follow(TraceSink sink, bool samples);
     void add(const rig::BlockView& block);
     std::vector<IntervalPower> finish();  // in the order of the intervals given; once
 

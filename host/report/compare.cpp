@@ -69,11 +69,6 @@ void name_runs(std::vector<ComparedRun>& runs) {
     }
 }
 
-std::string padded(const std::string& text, std::size_t width, bool right) {
-    const std::size_t used = display_width(text);
-    const std::string space(width > used ? width - used : 0, ' ');
-    return right ? space + text : text + space;
-}
 std::string figure_with_u(const analysis::Figure& figure, bool utf8) {
     const FigureText text = figure_text(figure);
     return text.u == "-" ? text.value : text.value + (utf8 ? " \xc2\xb1 " : " +- ") + text.u;
@@ -89,15 +84,12 @@ std::string grid(const std::vector<std::vector<std::string>>& lines, std::size_t
     std::string text;
     for (const auto& line : lines) {
         std::string row;
-        for (std::size_t k = 0; k < line.size(); ++k) row += (k == 0 ? "" : "  ") + padded(line[k], widths[k], k >= names);
+        for (std::size_t k = 0; k < line.size(); ++k)
+            row += (k == 0 ? "" : "  ") + (k >= names ? padded_left(line[k], widths[k]) : padded_right(line[k], widths[k]));
         row.erase(row.find_last_not_of(' ') + 1);
         text += row + "\n";
     }
     return text;
-}
-
-std::string csv_number(std::optional<double> value) {
-    return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string();
 }
 
 }  // namespace
@@ -134,6 +126,23 @@ Result<Comparison> make_comparison(std::vector<analysis::RunResult> results, boo
     return comparison;
 }
 
+std::vector<std::string> score_names(const Comparison& comparison) {
+    std::vector<std::string> names;
+    for (const ComparedRun& run : comparison.runs)
+        for (const analysis::Score& score : run.result.scores)
+            if (std::find(names.begin(), names.end(), score.name) == names.end()) names.push_back(score.name);
+    return names;
+}
+
+std::vector<std::string> io_labels(const Comparison& comparison) {
+    std::vector<std::string> labels;
+    for (const ComparedRun& run : comparison.runs)
+        for (const analysis::PhaseResult& phase : run.result.phases)
+            if (phase.phase.kind == "io" && std::find(labels.begin(), labels.end(), phase.phase.label) == labels.end())
+                labels.push_back(phase.phase.label);
+    return labels;
+}
+
 std::string comparison_text(const Comparison& comparison, const TextOptions& options) {
     const auto safe = [&](const std::string& text) { return terminal_safe(text, options.utf8); };
     std::string text;
@@ -148,11 +157,7 @@ std::string comparison_text(const Comparison& comparison, const TextOptions& opt
                                 run.label.empty() ? "" : "NOT COMPARABLE: " + safe(run.label));
     }
 
-    std::vector<std::string> scores;
-    for (const ComparedRun& run : comparison.runs)
-        for (const analysis::Score& score : run.result.scores)
-            if (std::find(scores.begin(), scores.end(), score.name) == scores.end()) scores.push_back(score.name);
-    for (const std::string& name : scores) {
+    for (const std::string& name : score_names(comparison)) {
         std::vector<std::vector<std::string>> lines{
             {safe(name), "MB/s", "W", "mean_of_ratios MB/s/W", "ratio_of_means MB/s/W", "total_bytes_per_joule MB/J"}};
         for (const ComparedRun& run : comparison.runs)
@@ -165,13 +170,8 @@ std::string comparison_text(const Comparison& comparison, const TextOptions& opt
         text += "\n" + grid(lines, 1);
     }
 
-    std::vector<std::string> labels;
-    for (const ComparedRun& run : comparison.runs)
-        for (const analysis::PhaseResult& phase : run.result.phases)
-            if (phase.phase.kind == "io" && std::find(labels.begin(), labels.end(), phase.phase.label) == labels.end())
-                labels.push_back(phase.phase.label);
     std::vector<std::vector<std::string>> lines{{"phase", "run", "MB/s", "IOPS", "p99 us", "W", "U", "MB/s/W"}};
-    for (const std::string& label : labels) {
+    for (const std::string& label : io_labels(comparison)) {
         std::string shown = safe(label);
         for (const ComparedRun& run : comparison.runs)
             for (const analysis::PhaseResult& phase : run.result.phases) {

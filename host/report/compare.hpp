@@ -24,6 +24,10 @@ struct Comparison {
 // then each run that differs from the first says how. At least two runs.
 Result<Comparison> make_comparison(std::vector<analysis::RunResult> results, bool mixed);
 
+// Names of all scores, labels of all phases of I/O, in the order in which they are met.
+std::vector<std::string> score_names(const Comparison& comparison);
+std::vector<std::string> io_labels(const Comparison& comparison);
+
 std::string comparison_text(const Comparison& comparison, const TextOptions& options = {});
 std::string comparison_csv(const Comparison& comparison);  // one line for each run and phase
 std::string comparison_html(const Comparison& comparison);

@@ -29,14 +29,6 @@ std::string mark_of(const Comparison& comparison) {
     return drive && power ? "SIMULATED drives and power" : drive ? "SIMULATED drives" : power ? "SIMULATED power" : "";
 }
 
-std::vector<std::string> score_names(const Comparison& comparison) {
-    std::vector<std::string> names;
-    for (const ComparedRun& run : comparison.runs)
-        for (const analysis::Score& score : run.result.scores)
-            if (std::find(names.begin(), names.end(), score.name) == names.end()) names.push_back(score.name);
-    return names;
-}
-
 // One list for each line of a chart ("randread 4 KiB"), in it the points of each run.
 json curves_of(const Comparison& comparison) {
     json curves = json::array();
@@ -91,11 +83,6 @@ std::string figure_html(const std::string& id, const std::string& title, const s
 }
 
 std::string table_html(const Comparison& comparison) {
-    std::vector<std::string> labels;
-    for (const ComparedRun& run : comparison.runs)
-        for (const analysis::PhaseResult& phase : run.result.phases)
-            if (phase.phase.kind == "io" && std::find(labels.begin(), labels.end(), phase.phase.label) == labels.end())
-                labels.push_back(phase.phase.label);
     std::string out =
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"figures\">\n<table "
         "class=\"figures\">\n<thead><tr>"
@@ -103,7 +90,7 @@ std::string table_html(const Comparison& comparison) {
         "scope=\"col\">IOPS<small>&nbsp;</small></th>"
         "<th scope=\"col\">p99<small>\xc2\xb5s</small></th><th scope=\"col\">power<small>W</small></th><th "
         "scope=\"col\">U<small>W</small></th><th scope=\"col\">efficiency<small>MB/s/W</small></th></tr></thead>\n<tbody>\n";
-    for (const std::string& label : labels) {
+    for (const std::string& label : io_labels(comparison)) {
         out += fmt::format("<tr class=\"group\"><th colspan=\"7\" scope=\"rowgroup\">{}</th></tr>\n",
                            html_escape(clean_utf8(label)));
         for (const ComparedRun& run : comparison.runs)

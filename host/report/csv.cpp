@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <set>
 #include <vector>
 
@@ -13,9 +12,6 @@ namespace {
 
 using analysis::PhaseResult;
 
-std::string number(std::optional<double> value) {
-    return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string();
-}
 std::string whole(std::uint64_t value) { return fmt::format("{}", value); }
 // Divided, not multiplied by 1e-9: whole seconds come out whole.
 std::string in_seconds(Nanoseconds time) { return fmt::format("{}", static_cast<double>(time.count()) / 1e9); }
@@ -121,24 +117,24 @@ std::string phases_csv(const analysis::RunResult& result) {
         }
         for (const std::uint64_t count : {operations, bytes, errors}) table.figure(record.has_io ? whole(count) : "");
         for (const auto& value : {phase.iops, phase.read_iops, phase.write_iops, phase.megabytes_per_second})
-            table.figure(number(value));
-        table.figure(record.has_io ? number(record.outcome.mean_depth) : "");
-        table.figure(record.outcome.device_mean_depth >= 0 ? number(record.outcome.device_mean_depth) : "");
+            table.figure(csv_number(value));
+        table.figure(record.has_io ? csv_number(record.outcome.mean_depth) : "");
+        table.figure(record.outcome.device_mean_depth >= 0 ? csv_number(record.outcome.device_mean_depth) : "");
         for (const analysis::LatencyFigures* latency : {&phase.latency, &phase.read_latency, &phase.write_latency})
-            for (const LatencyPart& part : latency_parts) table.figure(number(latency->*part.value));
+            for (const LatencyPart& part : latency_parts) table.figure(csv_number(latency->*part.value));
         for (const FigurePart& part : figure_parts) {
             const analysis::Figure& figure = phase.*part.value;
-            table.figure(number(figure.value));
-            table.figure(number(figure.u));
-            table.figure(number(figure.spread));
+            table.figure(csv_number(figure.value));
+            table.figure(csv_number(figure.u));
+            table.figure(csv_number(figure.spread));
         }
         const power::IntervalPower& power = phase.power;
         for (const auto& value :
              {plain(power.energy), plain(power.minimum), plain(power.maximum), plain(power.pcm1), plain(power.pcm2),
               plain(power.mean_voltage), plain(power.minimum_voltage), plain(power.mean_current)})
-            table.figure(number(value));
-        table.figure(result.power_measured ? number(power.coverage) : "");
-        table.figure(number(phase.cool_off_joules));
+            table.figure(csv_number(value));
+        table.figure(result.power_measured ? csv_number(power.coverage) : "");
+        table.figure(csv_number(phase.cool_off_joules));
         table.figure(result.power_measured ? yes_no(result.power_simulated) : "");
         std::string warnings;
         for (const std::string& warning : phase.warnings) warnings += (warnings.empty() ? "" : "; ") + clean_utf8(warning);
@@ -157,11 +153,11 @@ std::string scores_csv(const analysis::RunResult& result) {
     table.end();
     for (const analysis::Score& score : result.scores) {
         table.text(score.name);
-        table.figure(number(score.megabytes_per_second));
-        table.figure(number(score.watts));
+        table.figure(csv_number(score.megabytes_per_second));
+        table.figure(csv_number(score.watts));
         for (const analysis::Figure* figure : {&score.mean_of_ratios, &score.ratio_of_means, &score.total_bytes_per_joule}) {
-            table.figure(number(figure->value));
-            table.figure(number(figure->u));
+            table.figure(csv_number(figure->value));
+            table.figure(csv_number(figure->u));
         }
         table.figure(result.power_measured ? yes_no(result.power_simulated) : "");
         table.end();

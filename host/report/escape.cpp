@@ -1,5 +1,8 @@
 #include "host/report/escape.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstdint>
 
 namespace wattrig::report {
@@ -125,6 +128,18 @@ std::size_t display_width(std::string_view text) {
     std::size_t width = 0;
     for (const char c : text) width += (static_cast<std::uint8_t>(c) & 0xc0) != 0x80;
     return width;
+}
+
+std::string padded_left(const std::string& text, std::size_t width) {
+    const std::size_t have = display_width(text);
+    return have >= width ? text : std::string(width - have, ' ') + text;
+}
+std::string padded_right(const std::string& text, std::size_t width) {
+    const std::size_t have = display_width(text);
+    return have >= width ? text : text + std::string(width - have, ' ');
+}
+std::string csv_number(std::optional<double> value) {
+    return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string();
 }
 
 }  // namespace wattrig::report

@@ -1,6 +1,7 @@
 #pragma once
 // Strings from elsewhere (a drive's model, a path, a suite's file) made harmless for where they are shown. Any thread.
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,13 @@ std::string html_escape(std::string_view text);
 std::string script_safe_json(std::string_view json);
 // One field of RFC 4180: quoted when it must be. A text that a spreadsheet would run as a formula gets a leading apostrophe.
 std::string csv_field(std::string_view text);
+// Shortest text that reads back the same, in every locale; empty for what was not measured.
+std::string csv_number(std::optional<double> value);
 
 // Characters of `text` as a terminal counts columns; one per code point, combining and wide characters are not told apart.
 std::size_t display_width(std::string_view text);
+// With spaces in front or behind, up to `width` columns.
+std::string padded_left(const std::string& text, std::size_t width);
+std::string padded_right(const std::string& text, std::size_t width);
 
 }  // namespace wattrig::report

@@ -14,14 +14,6 @@ namespace {
 
 constexpr std::size_t gap = 2;
 
-std::string padded_left(const std::string& text, std::size_t width) {
-    const std::size_t have = display_width(text);
-    return have >= width ? text : std::string(width - have, ' ') + text;
-}
-std::string padded_right(const std::string& text, std::size_t width) {
-    const std::size_t have = display_width(text);
-    return have >= width ? text : text + std::string(width - have, ' ');
-}
 // Cut at a code point, with a mark that something is missing.
 std::string shortened(const std::string& text, std::size_t width) {
     if (display_width(text) <= width) return text;

@@ -53,6 +53,22 @@ class Netlist:
         return Netlist(nets, parts)
 
 
+def tree(text):
+    """KiCad's S-expressions as nested lists; quoted texts and words alike."""
+    root, stack = [], []
+    stack.append(root)
+    for quoted, bracket, word in re.findall(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)', text):
+        if bracket == "(":
+            new = []
+            stack[-1].append(new)
+            stack.append(new)
+        elif bracket == ")":
+            stack.pop()
+        else:
+            stack[-1].append(quoted or word)
+    return root[0]
+
+
 def ohms(text):
     """'4.02k' -> 4020, '10m' -> 0.01, '100n C0G' -> 1e-7, '100' -> 100."""
     match = re.match(r"([0-9.]+)\s*([numkMpR]?)", text)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import netlist_checks as checks
 import spice_checks
-from design import FOLDER, ROOT, SCHEMATIC, Netlist, board_constants, board_pins, front_end_figures, run
+from design import FOLDER, ROOT, SCHEMATIC, Netlist, board_constants, board_pins, front_end_figures, run, tree
 
 NETLIST, PARTS = FOLDER / "netlist.txt", FOLDER / "bom.csv"
 BOM_FIELDS = ("Refs", "Value", "Part", "Manufacturer", "MPN", "Tolerance", "TempCo", "SecondSource", "Build", "Footprint")
@@ -40,18 +40,7 @@ def kicad():
 
 def parse_symbols(text):
     """A library of KiCad -> {symbol: {pin number: name}}, inheritance resolved."""
-    root, stack = [], []
-    stack.append(root)
-    for quoted, bracket, word in re.findall(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)', text):
-        if bracket == "(":
-            new = []
-            stack[-1].append(new)
-            stack.append(new)
-        elif bracket == ")":
-            stack.pop()
-        else:
-            stack[-1].append(quoted or word)
-    symbols = {s[1]: s for s in root[0] if isinstance(s, list) and s[0] == "symbol"}
+    symbols = {s[1]: s for s in tree(text) if isinstance(s, list) and s[0] == "symbol"}
 
     def pins(item):
         for child in item:

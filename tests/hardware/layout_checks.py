@@ -5,7 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from design import FOLDER, run
+from design import FOLDER, run, tree
 
 # DRC warnings that may stand: (type, words) -> why.
 ALLOWED = {("lib_footprint_mismatch", "M.2_2280-xx-M"): "J1 is KiCad's card edge without its drawing of a whole 2280 card"}
@@ -15,21 +15,6 @@ PLACED = {"J1", "D1", "C1", "R1", "Q1", "U1", "C3", "C4", "R3", "C5", "U3", "C30
 # Nets that must be complete on the board; +3V3_DRIVE ends in copper where the socket will stand.
 COMPLETE = ("SHUNT_P", "SHUNT_N")
 WIDEST_PATH = ("+3V3_HOST", "+3V3_SWITCHED", "+3V3_DRIVE")  # carried by copper areas
-
-
-def tree(text):
-    root, stack = [], []
-    stack.append(root)
-    for quoted, bracket, word in re.findall(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)', text):
-        if bracket == "(":
-            new = []
-            stack[-1].append(new)
-            stack.append(new)
-        elif bracket == ")":
-            stack.pop()
-        else:
-            stack[-1].append(quoted or word)
-    return root[0]
 
 
 def children(item, name):
