@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -166,6 +167,20 @@ Json figure(const analysis::Figure& value) {
     return {{"value", optional(value.value)}, {"U_k2", optional(value.u)}, {"spread_95", optional(value.spread)}};
 }
 
+// When the run began, as run.json has it: "2026-01-31T12:00:00+0000". Empty when it does not say.
+std::string started_of(const analysis::RunResult& result) {
+    const nlohmann::json run = nlohmann::json::parse(result.run_json, nullptr, false);
+    return run.is_object() && run.contains("started") && run["started"].is_string() ? run["started"].get<std::string>() : "";
+}
+// Since 1970-01-01 UTC.
+std::optional<std::int64_t> seconds_of(const std::string& started) {
+    std::tm time{};
+    const char* end = strptime(started.c_str(), "%Y-%m-%dT%H:%M:%S%z", &time);
+    if (started.empty() || end == nullptr || *end != '\0') return std::nullopt;
+    const std::int64_t offset = time.tm_gmtoff;
+    return std::int64_t{timegm(&time)} - offset;
+}
+
 Json job_of(const PhaseResult& phase, const analysis::RunResult& result, int number) {
     const io::PhaseOutcome& outcome = phase.phase.outcome;
     double seconds = to_seconds(outcome.measured());
@@ -227,9 +242,11 @@ Json job_of(const PhaseResult& phase, const analysis::RunResult& result, int num
 std::string fio_json(const analysis::RunResult& result, const std::string& version) {
     Json json;
     json["fio version"] = "wattrig-" + version;
-    json["timestamp"] = 0;
-    json["timestamp_ms"] = 0;
-    json["time"] = "";
+    const std::string started = started_of(result);
+    const std::optional<std::int64_t> seconds = seconds_of(started);
+    json["timestamp"] = seconds ? Json(*seconds) : Json(nullptr);
+    json["timestamp_ms"] = seconds ? Json(*seconds * 1000) : Json(nullptr);
+    json["time"] = started;
     json["global options"] = {{"filename", result.target}, {"ioengine", result.drive_simulated ? "simulated" : "io_uring"}};
     json["wattrig"] = {{"suite", result.suite},
                        {"drive", result.drive},

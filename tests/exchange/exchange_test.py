@@ -8,6 +8,7 @@ exchange_test.py WATTRIG          all of them
 `self_test` hands each check a file with a planted fault and expects it to be found.
 """
 import csv
+import datetime
 import io
 import json
 import os
@@ -63,6 +64,7 @@ class Run:
         done = wattrig("run", "quick", "--target", "sim:client-1tb", "--scale", "0.2", "--out", self.folder, "--quiet")
         expect(done.returncode == 0, done.stderr.decode())
         self.result = json.loads(pathlib.Path(self.folder, "result.json").read_text())
+        self.started = json.loads(pathlib.Path(self.folder, "run.json").read_text())["started"]
         self.origin = self.result["phases"][0]["begin_ns"]
 
     def power_phases(self):
@@ -143,6 +145,8 @@ def check_perfetto(run, text):
 def check_fio(run, text):
     document = json.loads(text)
     expect(FIO_TOP <= set(document), f"missing: {FIO_TOP - set(document)}")
+    began = datetime.datetime.strptime(run.started, "%Y-%m-%dT%H:%M:%S%z").timestamp()
+    expect(document["timestamp"] == began, f"began at {document['timestamp']}, run.json says {run.started}")
     phases = [p for p in run.result["phases"] if p["iops"] is not None]
     expect([j["jobname"] for j in document["jobs"]] == [p["label"] for p in phases], "a job for each phase of I/O")
     for job, phase in zip(document["jobs"], phases):
