@@ -5,7 +5,8 @@
 
 namespace wattrig::protocol::usb {
 
-// pid.codes' number for tests: not for distribution. A product needs a number of its own. host/rig/70-wattrig.rules has it, too.
+// pid.codes' number for tests: not for distribution. A product needs a number of its own. host/rig/70-wattrig.rules has it,
+// too.
 inline constexpr std::uint16_t vendor_id = 0x1209;
 inline constexpr std::uint16_t product_id = 0x0001;
 

@@ -21,8 +21,8 @@ namespace {
 namespace asio = boost::asio;
 
 // A block's frame of one rail (772 bytes) ends with a short packet and so ends its transfer; two rails need 1,222.
-constexpr std::size_t samples_bytes = 32 * protocol::usb::packet_bytes;
-constexpr std::size_t replies_bytes = 8 * protocol::usb::packet_bytes;
+constexpr std::size_t samples_bytes = std::size_t{32} * protocol::usb::packet_bytes;
+constexpr std::size_t replies_bytes = std::size_t{8} * protocol::usb::packet_bytes;
 constexpr std::size_t replies_in_flight = 2;
 constexpr std::size_t commands_in_flight = 8;
 static_assert(samples_bytes >= protocol::maximum_frame_bytes && samples_bytes % protocol::usb::packet_bytes == 0);

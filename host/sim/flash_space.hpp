@@ -50,7 +50,7 @@ class FlashSpace {
         double bytes;
     };
     [[nodiscard]] double& valid(int segment, int region) {
-        return valid_[static_cast<std::size_t>(segment * regions + region)];
+        return valid_[static_cast<std::size_t>(segment) * regions + static_cast<std::size_t>(region)];
     }
     void write_piece(int region, std::uint64_t offset, double bytes);
     void append(int region, double bytes, double alive, bool passing);

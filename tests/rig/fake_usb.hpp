@@ -106,7 +106,8 @@ class FakeDevice final : public rig::UsbDevice {
             t.status = d.status;
             t.actual = std::min(d.bytes.size(), t.buffer.size());
             if (t.endpoint != protocol::usb::endpoint_commands_out) std::copy_n(d.bytes.begin(), t.actual, t.buffer.begin());
-            if (t.endpoint == protocol::usb::endpoint_commands_out && t.status == rig::UsbStatus::completed) t.actual = t.buffer.size();
+            if (t.endpoint == protocol::usb::endpoint_commands_out && t.status == rig::UsbStatus::completed)
+                t.actual = t.buffer.size();
             t.done(t);
         }
         bus_->done.clear();
