@@ -23,7 +23,7 @@ void on_signal(int number) {
 
 }  // namespace
 
-const io::StopFlag& catch_interrupts() {
+io::StopFlag& catch_interrupts() {
     struct sigaction action{};
     action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);

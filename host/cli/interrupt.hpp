@@ -6,6 +6,6 @@
 namespace wattrig::cli {
 
 // Installs the handlers for SIGINT and SIGTERM, once; the flag they set.
-const io::StopFlag& catch_interrupts();
+io::StopFlag& catch_interrupts();
 
 }  // namespace wattrig::cli

@@ -205,7 +205,7 @@ class Run {
     const RunArguments& arguments_;
     const bool silent_;
     std::optional<analysis::RunResult> result_;
-    const io::StopFlag& stop_;
+    io::StopFlag& stop_;
 };
 
 }  // namespace

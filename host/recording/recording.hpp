@@ -29,9 +29,10 @@ struct RecordingStart {
     bool simulated = false;
 };
 
-// Buffered writer of power.wrt, and of power.sum beside it. All errors are kept: after the first (a full disk), appends are
-// dropped and counted, and nothing written is damaged: the file is cut back to its last whole frame. A text longer than a frame
-// can hold is cut at a whole character.
+// Buffered writer of power.wrt, and of power.sum beside it. What a full disk does not take waits in memory (8 MiB, 25 s of one
+// rail) and is tried again at each flush. All errors are kept: after the first, appends are dropped and counted, and nothing
+// written is damaged: the file is cut back to its last whole frame. A text longer than a frame can hold is cut at a whole
+// character.
 // Thread rule: one thread (the writer), or the event loop's in virtual time.
 class RecordingWriter {
   public:

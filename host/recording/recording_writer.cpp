@@ -28,9 +28,11 @@ class Writer final : public RecordingWriter {
     Writer(std::unique_ptr<Appender> power, std::unique_ptr<Appender> summary)
         : power_(std::move(power)), summary_(std::move(summary)) {}
 
-    void append_start(const RecordingStart& start) {
+    Result<void> begin(const RecordingStart& start) {
         put(HostRecord::start, rig::StartRecord{rig::recording_version, start.simulated ? rig::recording_simulated : 0,
                                                 start.monotonic.time_since_epoch().count(), start.realtime_ns, start.info});
+        // A start that does not reach the disk is told now and not at the end of the run.
+        return power_->sync();
     }
     void append_frame(std::span<const std::uint8_t> frame_bytes, HostTime arrival) override {
         if (!arrival_written_ || arrival - last_arrival_ >= arrival_spacing) {
@@ -63,9 +65,9 @@ class Writer final : public RecordingWriter {
 
     Result<void> flush() override {
         write_summary();
-        // The recording's own error first: the summary can be made again.
-        if (const Result<void> flushed = power_->flush(); !flushed) return flushed;
-        return summary_ ? summary_->flush() : Result<void>{};
+        // An error of the summary is none: it is made again from the recording when somebody wants it.
+        if (summary_ && !summary_->flush()) summary_.reset();
+        return power_->flush();
     }
     Result<void> finish() override {
         if (!finished_) {
@@ -74,8 +76,8 @@ class Writer final : public RecordingWriter {
             builder_.finish(power_->bytes());
             write_summary();
         }
-        if (const Result<void> synced = power_->sync(); !synced) return synced;
-        return summary_ ? summary_->sync() : Result<void>{};
+        if (summary_ && !summary_->sync()) summary_.reset();
+        return power_->sync();
     }
     [[nodiscard]] std::uint64_t bytes() const override { return power_->bytes(); }
     [[nodiscard]] std::uint64_t dropped() const override { return dropped_; }
@@ -136,9 +138,7 @@ Result<std::unique_ptr<RecordingWriter>> RecordingWriter::create(const std::stri
     if (!power) return power.error();
     Result<std::unique_ptr<Appender>> summary = Appender::create(summary_path(path));
     auto writer = std::make_unique<Writer>(std::move(*power), summary ? std::move(*summary) : nullptr);
-    writer->append_start(start);
-    // A start that does not reach the disk is told now and not at the end of the run.
-    if (const Result<void> flushed = writer->flush(); !flushed) return flushed.error();
+    if (const Result<void> begun = writer->begin(start); !begun) return begun.error();
     return std::unique_ptr<RecordingWriter>(std::move(writer));
 }
 

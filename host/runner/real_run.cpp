@@ -120,6 +120,7 @@ class RealStage final : public Stage {
         thread_->end();
         return recorder_->finish();
     }
+    std::optional<Error> recording_failure() const override { return recorder_ ? recorder_->failure() : std::nullopt; }
     std::uint64_t dropped_records() const override { return recorder_ ? recorder_->dropped() : 0; }
     std::optional<double> drive_temperature() override {
         return run_.drive_temperature ? run_.drive_temperature() : std::nullopt;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <optional>
 
 namespace wattrig::runner {
@@ -23,8 +24,13 @@ class Applier {
     Result<void> finish() {
         if (writer_) keep(writer_->finish());
         writer_.reset();
-        if (error_) return *error_;
+        if (const auto error = failure()) return *error;
         return {};
+    }
+    // Any thread.
+    [[nodiscard]] std::optional<Error> failure() const {
+        const std::lock_guard lock(mutex_);
+        return error_;
     }
 
   private:
@@ -34,7 +40,7 @@ class Applier {
         if (made)
             writer_ = std::move(*made);
         else
-            error_ = made.error();
+            keep(made.error());
     }
     void write(const FrameRecord& frame) {
         if (writer_) writer_->append_frame({frame.bytes.data(), frame.size}, frame.arrival);
@@ -54,23 +60,33 @@ class Applier {
             writer_->append_marker(text.when, words);
     }
     void keep(const Result<void>& done) {
-        if (!done && !error_) error_ = done.error();
+        if (done) return;
+        const std::lock_guard lock(mutex_);
+        if (!error_) error_ = done.error();
     }
 
     std::string path_;
     std::unique_ptr<recording::RecordingWriter> writer_;
+    mutable std::mutex mutex_;
     std::optional<Error> error_;
 };
 
 class DirectRecorder final : public Recorder {
   public:
     explicit DirectRecorder(const std::string& path) : applier_(path) {}
-    void put(const Record& record) override { applier_.apply(record); }
+    void put(const Record& record) override {
+        applier_.apply(record);
+        if (++puts_ % puts_per_flush == 0) applier_.flush();
+    }
     Result<void> finish() override { return applier_.finish(); }
+    std::optional<Error> failure() const override { return applier_.failure(); }
     std::uint64_t dropped() const override { return 0; }
 
   private:
+    static constexpr std::uint64_t puts_per_flush = 4096;  // about 9 s of blocks
+
     Applier applier_;
+    std::uint64_t puts_ = 0;
 };
 
 class ThreadedRecorder final : public Recorder {
@@ -82,6 +98,7 @@ class ThreadedRecorder final : public Recorder {
         join();
         return applier_.finish();
     }
+    std::optional<Error> failure() const override { return applier_.failure(); }
     std::uint64_t dropped() const override { return ring_.dropped(); }
 
   private:
@@ -106,7 +123,7 @@ class ThreadedRecorder final : public Recorder {
         }
     }
 
-    Applier applier_;  // the thread's until it is joined
+    Applier applier_;  // the thread's until it is joined, but for failure()
     SpscRing<Record> ring_;
     Waiter waiter_;
     std::atomic<bool> ending_{false};

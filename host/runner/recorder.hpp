@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -44,6 +45,8 @@ class Recorder {
     virtual void put(const Record& record) = 0;  // never waits; the capture's thread
     // Everything put is on its way to the disk and the file is ended. Once, after the last put.
     virtual Result<void> finish() = 0;
+    // Why nothing is written any more (a disk that stays full, a file that was deleted). Any thread.
+    [[nodiscard]] virtual std::optional<Error> failure() const = 0;
     [[nodiscard]] virtual std::uint64_t dropped() const = 0;  // records that found the ring full
 };
 

@@ -30,7 +30,7 @@ struct RunProgress {
 struct RunHooks {
     std::function<void(const RunProgress&)> progress;  // main thread
     std::function<void(const std::string&)> notice;    // one line, worth showing at once
-    const io::StopFlag* stop = nullptr;
+    io::StopFlag* stop = nullptr;                      // also set by the run itself when its recording ended too early
 };
 
 // Real target, real time. `link` may be null (no rig). `set_taps` tells a live simulation where the operations are.

@@ -25,8 +25,9 @@ class Stage {
     virtual void mark(const std::string& text) = 0;  // in the recording, now
     virtual Result<void> end_capture() = 0;          // stream ended, recording finished
     [[nodiscard]] virtual std::uint64_t dropped_records() const = 0;
-    virtual std::optional<double> drive_temperature() = 0;              // degC
-    virtual std::vector<std::string> closing_warnings() { return {}; }  // after the last phase
+    [[nodiscard]] virtual std::optional<Error> recording_failure() const = 0;  // why the recording ended before its end
+    virtual std::optional<double> drive_temperature() = 0;                     // degC
+    virtual std::vector<std::string> closing_warnings() { return {}; }         // after the last phase
 };
 
 }  // namespace wattrig::runner

@@ -55,6 +55,7 @@ class VirtualStage final : public Stage {
         while (!capture_->stopped() && loop_.now() < patience) loop_.advance_to(loop_.now() + 10ms, run_.drive);
         return recorder_->finish();
     }
+    std::optional<Error> recording_failure() const override { return recorder_ ? recorder_->failure() : std::nullopt; }
     std::uint64_t dropped_records() const override { return 0; }
     std::optional<double> drive_temperature() override { return std::nullopt; }
 

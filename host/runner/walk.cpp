@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,8 @@ using suites::StepKind;
 
 constexpr Nanoseconds clock_patience = 10s;
 constexpr Nanoseconds edge = 500ms;  // recorded before the first and after the last phase
+// A full disk is waited for about as long as the recording can wait in memory.
+constexpr Nanoseconds disk_patience = 20s;
 
 const char* phase_kind(StepKind kind) {
     switch (kind) {
@@ -65,13 +68,15 @@ class Walk {
         if (auto written = write_run_json(false); !written) return written.error();
         Result<void> done = with_rig();
         if (setup_.rig) {
-            if (auto ended = stage_.end_capture(); !ended) warn("the recording was not ended: " + ended.error().message);
+            if (auto ended = stage_.end_capture(); !ended && !recording_failed_)
+                warn("the recording was not ended: " + ended.error().message);
             follow_rig();
             if (const auto dropped = stage_.dropped_records(); dropped > 0)
                 warn(fmt::format("{} records of the rig were dropped because the disk of the run directory was too slow",
                                  dropped));
         }
         for (const std::string& line : stage_.closing_warnings()) warn(line);
+        if (done && recording_failed_) done = *recording_failed_;
         auto written = write_run_json(done.has_value());
         if (!done) return done.error();
         if (!written) return written.error();
@@ -153,7 +158,7 @@ class Walk {
         phase.scored = step.scored;
         phase.has_io = has_io(step.kind);
         phase.outcome.begin = phase.outcome.measured_begin = phase.outcome.measured_end = phase.outcome.end = stage_.now();
-        if (auto begun = directory_.append_phase_begin(phase); !begun) return begun;
+        if (auto begun = patiently([&] { return directory_.append_phase_begin(phase); }); !begun) return begun;
         if (setup_.rig) stage_.mark("begin " + step.label);
         ++summary_.phases;
         report({}, step);
@@ -175,7 +180,21 @@ class Walk {
         }
         phase.complete = true;
         if (setup_.rig) stage_.mark("end " + step.label);
-        return directory_.append_phase_end(phase);
+        return patiently([&] { return directory_.append_phase_end(phase); });
+    }
+
+    // Writes into the run directory; a full disk gets time to have room again.
+    template <class Write>
+    Result<void> patiently(Write&& write) {
+        const HostTime give_up = stage_.now() + disk_patience;
+        Result<void> done = write();
+        if (!done && done.error().os_error == ENOSPC) notice(done.error().message + ": waiting for room");
+        while (!done && done.error().os_error == ENOSPC && stage_.now() < give_up && !stopping()) {
+            pass(Nanoseconds(1s), nullptr);
+            follow_rig();
+            done = write();
+        }
+        return done;
     }
 
     // What a phase's own outcome has to say to the reader of the result.
@@ -263,6 +282,15 @@ class Walk {
 
     CaptureStatus follow_rig() {
         if (!setup_.rig) return {};
+        if (const auto failure = stage_.recording_failure(); failure && !recording_failed_) {
+            // Figures without their recording could not be checked by anyone: better to stop than to go on.
+            recording_failed_ = Error{failure->kind,
+                                      fmt::format("{}; the run is stopped, and what was recorded until then is in {}",
+                                                  failure->message, directory_.path()),
+                                      failure->os_error};
+            warn(recording_failed_->message);
+            if (hooks_.stop) hooks_.stop->store(true, std::memory_order_relaxed);
+        }
         CaptureStatus status = stage_.capture();
         for (const std::string& trouble : status.troubles) notice("rig: " + trouble);
         if (status.session.failed && !summary_.rig_lost && summary_.phases > 0) {
@@ -279,7 +307,7 @@ class Walk {
         return directory_.write_json("run.json", run_json_);
     }
 
-    bool stopping() const { return hooks_.stop && hooks_.stop->load(std::memory_order_relaxed); }
+    bool stopping() const { return recording_failed_ || (hooks_.stop && hooks_.stop->load(std::memory_order_relaxed)); }
     void notice(const std::string& line) const {
         if (hooks_.notice) hooks_.notice(line);
     }
@@ -298,6 +326,7 @@ class Walk {
     std::size_t step_number_ = 0;
     Rounds rounds_;
     std::optional<double> start_temperature_;
+    std::optional<Error> recording_failed_;
 };
 
 }  // namespace

@@ -40,7 +40,9 @@ class FakeDrive : public AdminDevice {
         sent.push_back(command);
         const unsigned feature = command.word10 & 0xFF;
         switch (command.opcode) {
-            case 0x06: std::memcpy(data.data(), &id, std::min(data.size(), sizeof id)); return 0u;
+            case 0x06:
+                if (!data.empty()) std::memcpy(data.data(), &id, std::min(data.size(), sizeof id));
+                return 0u;
             case 0x0A:
                 if (!data.empty() && tables.contains(feature)) std::memcpy(data.data(), tables[feature].data(), data.size());
                 return words[feature];

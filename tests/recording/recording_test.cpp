@@ -1,5 +1,6 @@
 #include "host/recording/recording.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -266,7 +267,8 @@ int record_on_a_full_disk() {
     const rlimit limit{700'001, 700'001};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     BlockMaker maker;
-    for (int k = 0; k < 3000; ++k) (*writer)->append_frame(maker.block(), at_ns(k * 2'304'000ll));
+    for (int k = 0; k < 14'000; ++k)
+        (*writer)->append_frame(maker.block(), at_ns(k * 2'304'000ll));  // 11 MB: more than is held
     const Result<void> flushed = (*writer)->flush();
     const Result<void> finished = (*writer)->finish();
     const bool told = !flushed && !finished && flushed.error().kind == ErrorKind::system &&
@@ -282,6 +284,49 @@ int record_on_a_full_disk() {
 
 TEST(Recording, AFullDiskEndsTheFileAtAWholeFrame) {
     EXPECT_EXIT(std::_Exit(record_on_a_full_disk()), testing::ExitedWithCode(0), "");
+}
+
+// For a while the file may not grow; what came meanwhile is written when it may again.
+int record_while_the_disk_is_full() {
+    std::signal(SIGXFSZ, SIG_IGN);
+    Folder folder;
+    const std::string path = folder.file("power.wrt");
+    auto writer = RecordingWriter::create(path, some_start());
+    rlimit limit{700'001, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    BlockMaker maker;
+    bool quiet = true;
+    for (int k = 0; k < 9000; ++k) {
+        (*writer)->append_frame(maker.block(), at_ns(k * 2'304'000ll));
+        if (k % 400 == 0) quiet = quiet && (*writer)->flush();
+    }
+    const bool held = std::filesystem::file_size(path) <= 700'001;
+    limit.rlim_cur = RLIM_INFINITY;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const bool written = (*writer)->finish().has_value() && (*writer)->dropped() == 0;
+    (*writer).reset();
+    Seen seen;
+    const auto report = read_recording(path, seen);
+    const bool whole = report && report->clean_end && report->counters.skipped_bytes == 0 && seen.blocks.size() == 9000;
+    return (quiet ? 0 : 1) + (held ? 0 : 2) + (written ? 0 : 4) + (whole ? 0 : 8);
+}
+
+TEST(Recording, ADiskThatIsFullForAWhileCostsNothing) {
+    EXPECT_EXIT(std::_Exit(record_while_the_disk_is_full()), testing::ExitedWithCode(0), "");
+}
+
+TEST(Recording, AFileThatIsDeletedIsToldAtTheNextFlush) {
+    Folder folder;
+    const std::string path = folder.file("power.wrt");
+    auto writer = RecordingWriter::create(path, some_start());
+    ASSERT_TRUE(writer);
+    BlockMaker maker;
+    (*writer)->append_frame(maker.block(), at_ns(0));
+    ASSERT_TRUE((*writer)->flush());
+    ASSERT_TRUE(std::filesystem::remove(path));
+    const Result<void> flushed = (*writer)->flush();
+    ASSERT_FALSE(flushed);
+    EXPECT_THAT(flushed.error().message, testing::HasSubstr("power.wrt was deleted"));
 }
 
 }  // namespace

@@ -48,6 +48,11 @@ class PaperStage final : public Stage {
         return {};
     }
     std::uint64_t dropped_records() const override { return 0; }
+    std::optional<Error> recording_failure() const override {
+        return recording_ends_in > 0 && phases >= recording_ends_in
+                   ? std::optional(Error{ErrorKind::system, "writing power.wrt ended after 1000 bytes", 28})
+                   : std::nullopt;
+    }
     std::optional<double> drive_temperature() override {
         if (temperatures.empty()) return std::nullopt;
         const double first = temperatures.front();
@@ -56,7 +61,7 @@ class PaperStage final : public Stage {
     }
 
     int growth = 0;  // operations that each phase has more than the last
-    int phases = 0, fail_in = 0, stop_in = 0, lose_in = 0;
+    int phases = 0, fail_in = 0, stop_in = 0, lose_in = 0, recording_ends_in = 0;
     io::StopFlag* stop = nullptr;
     CaptureStatus status;
     std::vector<std::string> marks;
@@ -150,6 +155,18 @@ TEST_F(WalkTest, CtrlCEndsThePhaseAndSkipsTheRest) {
     EXPECT_TRUE(summary->interrupted);
     EXPECT_THAT(labels(), ElementsAre("a", "b"));
     EXPECT_TRUE(run_json()["interrupted"].get<bool>());
+}
+
+TEST_F(WalkTest, ARecordingThatEndsStopsTheRunAndSaysWhere) {
+    stage.recording_ends_in = 2;
+    const auto summary = run();
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().kind, ErrorKind::system);
+    EXPECT_THAT(summary.error().message, HasSubstr("writing power.wrt ended after 1000 bytes"));
+    EXPECT_THAT(summary.error().message, HasSubstr(directory->path()));
+    EXPECT_THAT(labels(), ElementsAre("a", "b"));
+    EXPECT_TRUE(stop);  // the engine looks at it within a phase
+    EXPECT_FALSE(run_json()["complete"].get<bool>());
 }
 
 TEST_F(WalkTest, ALostRigDoesNotEndTheRun) {
