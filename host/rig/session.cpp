@@ -96,6 +96,7 @@ struct Session::State {
     std::uint16_t tag = 0;
     std::uint32_t sequence = 0;
     int attempts = 0;
+    int starts_sent = 0;  // of the present step; link breaks do not reset it
     HostTime due{};  // when the next command of the present step may go
     HostTime burst_begin{};
     HostTime next_exchange{};
@@ -152,7 +153,7 @@ struct Session::State {
         // Not when the reply comes: on a pipe of its own it may be overtaken by the first blocks, and they are no loss.
         if (next == Step::starting) account.expect_new_stream();
         step = next;
-        attempts = 0;
+        attempts = starts_sent = 0;
         due = now;
     }
 
@@ -163,6 +164,7 @@ struct Session::State {
             case Step::stop_old_stream: send(CommandId::stop_stream, now, options.reply_timeout); return;
             case Step::self_test: send(CommandId::self_test, now, std::max(self_test_timeout, options.reply_timeout)); return;
             case Step::starting:
+                ++starts_sent;
                 send(CommandId::start_stream,
                      protocol::StartStream{options.rails, static_cast<std::uint8_t>(options.detail), 0}, now,
                      options.reply_timeout);
@@ -260,6 +262,15 @@ struct Session::State {
         }
         if (status == Status::busy && ++attempts < attempts_allowed) {
             due = arrival + milliseconds(20);
+            return;
+        }
+        // The reply to an earlier start was lost, and the rig streams: ours when its first blocks came, else nobody's.
+        if (command.id == CommandId::start_stream && status == Status::wrong_state && starts_sent > 1) {
+            if (account.begun()) {
+                on_started(arrival);
+            } else {
+                begin(Step::stop_old_stream, arrival);
+            }
             return;
         }
         // An old stream that has stopped by itself is just as good.

@@ -111,7 +111,7 @@ class ThreadedRecorder final : public Recorder {
         thread_.join();
     }
     void run() {
-        constexpr int turns_per_flush = 20;
+        constexpr int turns_per_flush = 10;  // each 0.4 s, so that with a late turn a kill still costs less than a second
         Record record;
         for (int turn = 0;; ++turn) {
             // Read before the ring is drained: what was put before the end was wanted is then seen.
