@@ -73,6 +73,7 @@ Json power_part(const power::IntervalPower& p) {
             {"samples", p.samples},
             {"coverage", number(p.coverage)},
             {"energy_joules", number(p.energy)},
+            {"energy_at_least_joules", number(p.energy_at_least)},
             {"mean_watts", number(p.mean)},
             {"budget_watts", p.mean ? budget(p.u) : Json(nullptr)},
             {"minimum_watts", number(p.minimum)},

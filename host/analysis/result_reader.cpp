@@ -103,6 +103,7 @@ power::IntervalPower power_part(const Reader& in) {
     p.samples = in["samples"].integer<std::uint64_t>();
     p.coverage = in["coverage"].number_or_zero();
     p.energy = quantity<Joules>(in["energy_joules"]);
+    p.energy_at_least = quantity<Joules>(in["energy_at_least_joules"]);
     p.mean = quantity<Watts>(in["mean_watts"]);
     p.u = budget(in["budget_watts"]);
     p.minimum = quantity<Watts>(in["minimum_watts"]);

@@ -36,6 +36,7 @@ struct IntervalPower {
     std::uint64_t samples = 0;
     double coverage = 0;           // share of the interval's time in sums, 0 .. 1
     std::optional<Joules> energy;  // nothing = not known (gap without sums, power off)
+    std::optional<Joules> energy_at_least;  // where `energy` is not known: of the time in sums, less its own U
     std::optional<Watts> mean;
     PowerUncertainty u;
     std::optional<Watts> minimum, maximum;  // of single samples where codes exist, else bounds from extremes

@@ -246,11 +246,9 @@ IntervalPower IntervalAccumulator::finish(const Calibration& calibration, bool s
     result.coverage = std::min(1.0, valid_ / time);
     const double ends = known_ > 0 ? static_cast<double>((first_known_ - begin_) + (end_ - last_known_)) : time;
     finish_flags(result, ends > cell);
-    if (unknown_ || known_ <= 0 || ends > tolerated_end_share * time) return result;
+    if (known_ <= 0) return result;
 
     const auto mean = static_cast<double>(energy_ / known_);
-    result.mean = Watts(mean);
-    result.energy = *result.mean * (interval_.end - interval_.begin);
     BudgetInput input;
     input.means.add(sums_, 1 / known_);
     input.rails = rails_;
@@ -268,6 +266,14 @@ IntervalPower IntervalAccumulator::finish(const Calibration& calibration, bool s
         input.edge_step[e] = std::sqrt((square(before) + square(after)) / 2);
     }
     input.edge_half_width = {begin_half_width_, end_half_width_};
+    if (unknown_ || ends > tolerated_end_share * time) {
+        // A drive gives no power back: what the sums know of is a bound from below, less what they may be wrong by.
+        input.seconds *= known_ / time;
+        result.energy_at_least = Joules(std::max(0.0, (mean - budget(input, calibration).expanded()) * input.seconds));
+        return result;
+    }
+    result.mean = Watts(mean);
+    result.energy = *result.mean * (interval_.end - interval_.begin);
     double missing = (time - valid_) / time;
     if (missing < 1e-9) missing = 0;  // rounding of ticks
     input.coverage = coverage_doubt(mean, missing);

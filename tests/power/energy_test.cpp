@@ -176,6 +176,12 @@ TEST(EnergyPass, ARestartOfTheRigLeavesTheGapUnknown) {
     EXPECT_FALSE(p[1].mean);
     EXPECT_LT(p[1].coverage, 0.5);
     EXPECT_THAT(p[1].flags, Contains(HasSubstr("rig restarted")));
+    // 650 samples at 1 A and 500 at 2 A are in sums; what was drawn in between only adds.
+    const double seen = (650 * s.power(3.3, 1.0) + 500 * s.power(3.3, 2.0)) * 30.72e-6;
+    ASSERT_TRUE(p[1].energy_at_least);
+    EXPECT_LE(p[1].energy_at_least->value(), seen * (1 + 1e-12));
+    EXPECT_GT(p[1].energy_at_least->value(), 0.9 * seen);
+    EXPECT_FALSE(p[0].energy_at_least);
     EXPECT_NEAR(p[2].mean->value(), s.power(3.3, 2.0), 1e-9);
     EXPECT_NEAR(p[3].mean->value(), s.power(3.3, 1.0), 1e-9);
 }

@@ -20,7 +20,7 @@ struct Faults {
     double drop = 0, duplicate = 0, swap = 0, damage = 0, cut = 0, garbage = 0, late = 0;  // of a frame of the stream
     double reply_drop = 0, reply_duplicate = 0, reply_damage = 0;                          // of a reply
     double stall = 0;                                                                      // everything is held up to 800 ms
-    double disconnect = 0;                                                                 // away for up to 2 s
+    double disconnect = 0;                                                                 // away for up to 4 s
     double restart = 0;  // share of the breaks in which the rig lost its power
 };
 
@@ -173,7 +173,7 @@ class FaultyLink final : public rig::Link, public rig::LinkHandler {
     void go_away() {
         ++happened["disconnect"];
         away_ = true;
-        back_at_ = now_ + std::chrono::milliseconds(1 + random_() % 2000);
+        back_at_ = now_ + std::chrono::milliseconds(1 + random_() % 4000);
         stream_.clear();
         replies_.clear();
         stalled_until_ = now_;
