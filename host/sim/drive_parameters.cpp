@@ -201,6 +201,8 @@ Result<DriveParameters> parse_model(const std::string& text, const std::string& 
             [[maybe_unused]] const json again = json::parse(text);
         } catch (const json::parse_error& e) {
             reason = fmt::format("byte {}", e.byte);
+        } catch (const json::out_of_range&) {
+            reason = "a number is larger than any that can be stored";
         }
         return bad_input(fmt::format("{}: is not well-formed JSON ({})", where, reason));
     }

@@ -12,6 +12,13 @@
 namespace wattrig::sim {
 namespace {
 
+TEST(ModelFile, ANumberBeyondAnyIsRefusedInWords) {  // found by model_fuzz: it went out as an exception
+    const auto model = parse_model(R"({"name": "x", "capacity_bytes": 1E400})", "huge.json");
+    ASSERT_FALSE(model);
+    EXPECT_NE(model.error().message.find("huge.json"), std::string::npos);
+    EXPECT_NE(model.error().message.find("larger than any"), std::string::npos);
+}
+
 std::string text_of(const std::string& model) {
     for (const EmbeddedModel& embedded : embedded_models())
         if (model == embedded.name) return embedded.text;
