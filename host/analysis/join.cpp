@@ -15,6 +15,9 @@
 namespace wattrig::analysis {
 namespace {
 
+// Below, a drain says little: a write cache that is emptied, a scheduler that came late.
+constexpr Nanoseconds tolerated_drain{100'000'000};
+
 constexpr double nanoseconds_per_microsecond = 1e3;
 
 bool valid(const io::Interval& interval) { return interval.end > interval.begin; }
@@ -205,6 +208,17 @@ PhaseResult io_figures(const recording::PhaseRecord& phase) {
     result.write_latency = latency_figures(std::array{&writes});
     if (result.latency.overflow > 0)
         result.warnings.push_back(fmt::format("{} operations took longer than 2^40 ns", result.latency.overflow));
+    // What was in flight when the limit came is in no figure. If it took longer than everything that is, the device hung, and a
+    // table of latencies that hides it would be false.
+    const Nanoseconds drained = o.end - o.measured_end;
+    std::uint64_t longest = 0;
+    for (const io::KindOutcome& each : o.kinds) longest = std::max(longest, each.latency_maximum);
+    if (drained > tolerated_drain && drained.count() > static_cast<std::int64_t>(longest))
+        result.warnings.push_back(
+            fmt::format("operations in flight at the end took up to {:.3g} s more, longer than any that is counted: the device "
+                        "hung",
+                        to_seconds(drained)));
+    if (counts.operations == 0 && seconds > 0) result.warnings.emplace_back("no operation came to its end in this phase");
     // Little's law holds for the time that is counted, pauses included. At a fixed rate latency counts from the intended start,
     // before the operation is in flight, so there it says nothing.
     const bool open_loop = std::any_of(o.kinds.begin(), o.kinds.end(), [](const auto& k) { return k.service.total() > 0; });

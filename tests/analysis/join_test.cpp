@@ -153,6 +153,28 @@ TEST(Join, LittlesLaw) {
     EXPECT_FALSE(io_figures(phase).little_error);
 }
 
+// An operation that was in flight at the end is in no figure: what it hides is said.
+TEST(Join, AHangAtTheEndIsTold) {
+    recording::PhaseRecord phase = io_phase(0, 0, 10, 1'000'000);
+    io::KindOutcome& reads = phase.outcome.kinds[0];
+    reads.latency.add(40'000, 1'000'000);
+    reads.latency_minimum = reads.latency_maximum = 40'000;
+    const auto warned = [&](std::int64_t drain_ms, std::uint64_t longest_ns) {
+        phase.outcome.end = phase.outcome.measured_end + std::chrono::milliseconds(drain_ms);
+        reads.latency_maximum = longest_ns;
+        const auto words = io_figures(phase).warnings;
+        return std::any_of(words.begin(), words.end(),
+                           [](const auto& w) { return w.find("device hung") != std::string::npos; });
+    };
+    EXPECT_FALSE(warned(1, 40'000));
+    EXPECT_FALSE(warned(99, 40'000));
+    EXPECT_TRUE(warned(3000, 40'000));
+    EXPECT_FALSE(warned(3000, 4'000'000'000)) << "an operation that took longer is counted";
+    reads = {};
+    const auto words = io_figures(phase).warnings;
+    EXPECT_TRUE(std::any_of(words.begin(), words.end(), [](const auto& w) { return w.starts_with("no operation"); }));
+}
+
 TEST(Join, WhatIsNotKnownStaysNull) {
     recording::PhaseRecord cut = io_phase(0, 0, 10, 1000);
     cut.complete = false;

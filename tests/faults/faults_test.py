@@ -271,6 +271,79 @@ def test_wall_clock_stepped_by_an_hour():
         expect(not any("lost" in line or "gap" in line for line in stepped["warnings"]), stepped["warnings"])
 
 
+# -------------------------------------------------------------------------------------------------------------------- I/O
+@contextlib.contextmanager
+def own_filesystem(parent):
+    """An ext4 of its own on a loop device, so that it can be broken and frozen."""
+    if os.geteuid() != 0 or not shutil.which("mkfs.ext4") or not shutil.which("fsfreeze"):
+        skip("a file system is made and broken for this test: needs root, mkfs.ext4 and fsfreeze")
+    image, point = parent / "image", parent / "ext4"
+    image.write_bytes(b"")
+    os.truncate(image, 256 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    point.mkdir()
+    if subprocess.run(["mount", "-o", "loop", str(image), str(point)], capture_output=True).returncode != 0:
+        skip("no loop device can be mounted here")
+    try:
+        yield point
+    finally:
+        subprocess.run(["fsfreeze", "-u", str(point)], capture_output=True)
+        subprocess.run(["umount", "-l", str(point)], check=True)
+
+
+def errors_of(result):
+    return [(error["errno"], error["count"]) for phase in result["phases"] for error in phase["io"]["errors"]]
+
+
+def test_file_cut_short_while_it_is_read():
+    with place() as parent:
+        folder, target = parent / "run", parent / "scratch.bin"
+        process = start(command(target, folder))
+        wait_for(lambda: has_phase(folder, lines=3), 60, "two phases")
+        os.truncate(target, 1 << 20)
+        code, out, said = end(process)
+        expect(code == 1, f"exit code {code}: {said}")
+        result = json.loads((folder / "result.json").read_text())
+        expect(result["complete"] and len(result["phases"]) == 12, "the run did not go on to its end")
+        counted = errors_of(result)
+        expect(counted and all(number == 5 for number, _ in counted), f"short reads are to be counted as EIO, came {counted}")
+        expect("I/O errors" in said and any("operations failed" in line for p in result["phases"] for line in p["warnings"]), said)
+        expect(result["phases"][0]["io"]["errors"] == [], "errors before the fault")
+
+
+def test_file_system_that_turns_read_only():
+    with place() as parent, own_filesystem(parent) as disk:
+        folder = parent / "run"
+        process = start(command(disk / "scratch.bin", folder, "--set", "pattern=randwrite"))
+        wait_for(lambda: has_phase(folder, lines=3), 60, "two phases")
+        subprocess.run(["mount", "-o", "remount,abort", str(disk)], capture_output=True)
+        code, _, said = end(process)
+        expect(code == 1, f"exit code {code}: {said}")
+        result = json.loads((folder / "result.json").read_text())
+        counted = errors_of(result)
+        expect(counted and all(number in (5, 30) for number, _ in counted), f"expected EIO or EROFS, came {counted}")
+        expect(all(p["watts"]["value"] > 0.05 for p in result["phases"] if p["complete"]), "power is missing")
+
+
+def test_device_that_hangs_for_seconds():
+    with place() as parent, own_filesystem(parent) as disk:
+        folder = parent / "run"
+        process = start(command(disk / "scratch.bin", folder, "--set", "pattern=randwrite"))
+        wait_for(lambda: has_phase(folder, lines=3), 60, "two phases")
+        subprocess.run(["fsfreeze", "-f", str(disk)], check=True)
+        time.sleep(3)
+        subprocess.run(["fsfreeze", "-u", str(disk)], check=True)
+        code, _, said = end(process)
+        expect(code == 0, f"exit code {code}: {said}")
+        result = json.loads((folder / "result.json").read_text())
+        # In flight at the end of its phase, the operation is in no figure of it: the result has to say so.
+        worst = max(p["latency_us"]["maximum"] or 0 for p in result["phases"])
+        hung = [line for p in result["phases"] for line in p["warnings"] if "the device hung" in line]
+        expect(hung or 2.8e6 < worst < 4e6, f"three seconds without an answer are nowhere in the result; the longest took {worst} us")
+        count, span = samples(folder / "power.wrt")
+        expect(count == span, f"{span - count} samples are lost")
+
+
 def main():
     tests = {name: function for name, function in globals().items() if name.startswith("test_")}
     chosen = sys.argv[3:] or list(tests)
