@@ -3,9 +3,11 @@
 #include <cassert>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "host/runner/runner.hpp"
+#include "host/runner/urgency.hpp"
 #include "host/runner/wait.hpp"
 #include "host/runner/walk.hpp"
 
@@ -26,6 +28,8 @@ class CaptureThread {
         wake();
         thread_.join();
     }
+    // Whether the host puts it before ordinary threads.
+    [[nodiscard]] bool urgent() const { return urgent_.load(std::memory_order_relaxed); }
     // A marker goes through the capture's thread: the recorder has one producer.
     void mark(const std::string& text) {
         Marker marker;
@@ -51,6 +55,7 @@ class CaptureThread {
         capture_.wake();
     }
     void run() {
+        urgent_.store(make_thread_urgent(), std::memory_order_relaxed);
         capture_.start(wait_clock_now());
         HostTime give_up = HostTime::max();
         Marker marker;
@@ -72,6 +77,7 @@ class CaptureThread {
     SpscRing<Marker> markers_{64};
     Waiter waiter_;
     std::atomic<bool> ending_{false};
+    std::atomic<bool> urgent_{false};
     std::thread thread_;
 };
 
@@ -84,6 +90,8 @@ class RealStage final : public Stage {
         start.monotonic = pair.monotonic;
         start.realtime_ns = pair.realtime_ns;
         recorder_ = make_threaded_recorder(directory.file("power.wrt"));
+        memory_lock_.emplace();
+        locked_ = memory_lock_->held();
         capture_ = std::make_unique<Capture>(*run_.link, *run_.calibration, *recorder_, start);
         thread_ = std::make_unique<CaptureThread>(*capture_);
     }
@@ -118,6 +126,7 @@ class RealStage final : public Stage {
     void mark(const std::string& text) override { thread_->mark(text); }
     Result<void> end_capture() override {
         thread_->end();
+        memory_lock_.reset();  // the analysis reads the recording, which need not stay
         return recorder_->finish();
     }
     std::optional<Error> recording_failure() const override { return recorder_ ? recorder_->failure() : std::nullopt; }
@@ -127,7 +136,16 @@ class RealStage final : public Stage {
     }
 
     std::vector<std::string> closing_warnings() override {
-        return run_.closing_warnings ? run_.closing_warnings() : std::vector<std::string>{};
+        std::vector<std::string> lines = run_.closing_warnings ? run_.closing_warnings() : std::vector<std::string>{};
+        if (!capture_) return lines;
+        // On an idle machine neither makes a difference: it is told where it matters.
+        const bool lost = capture_->status().session.lost_samples > 0;
+        if ((lost || !run_.link->simulated()) && !(thread_->urgent() && locked_))
+            lines.emplace_back(std::string(lost ? "samples were lost, and the" : "the") +
+                               " capture may not run before other programs or keep its memory (needs CAP_SYS_NICE and "
+                               "CAP_IPC_LOCK, or rtprio and memlock in limits.conf): a busy host can lose samples, which are "
+                               "counted");
+        return lines;
     }
 
   private:
@@ -139,6 +157,8 @@ class RealStage final : public Stage {
     std::vector<std::unique_ptr<io::OperationTap>> taps_;
     std::unique_ptr<Recorder> recorder_;
     std::unique_ptr<Capture> capture_;
+    std::optional<MemoryLock> memory_lock_;
+    bool locked_ = false;
     std::unique_ptr<CaptureThread> thread_;
 };
 

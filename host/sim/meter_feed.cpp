@@ -151,7 +151,7 @@ void MeterFeed::drain_frames(HostTime finished) {
     while (true) {
         const auto frame = meter_->front_frame();
         if (frame.empty()) return;
-        if (on_frame) on_frame(frame, finished);
+        if (on_frame && !on_frame(frame, finished)) return;
         meter_->pop_frame();
     }
 }

@@ -22,8 +22,9 @@ class MeterFeed {
   public:
     MeterFeed(std::uint64_t seed, HostTime origin, const PowerParameters& power);
 
-    // Frames of bulk IN 1 as they are finished; `finished` is when, as truth. The bytes are valid during the call.
-    std::function<void(std::span<const std::uint8_t> frame, HostTime finished)> on_frame;
+    // Frames of bulk IN 1 as they are finished; `finished` is when, as truth. The bytes are valid during the call. False: the
+    // host takes none now, and the frame stays in the meter's ring, which drops what finds it full.
+    std::function<bool(std::span<const std::uint8_t> frame, HostTime finished)> on_frame;
 
     // Codes of all that ended by `now`, in chunks of 25 samples; the drive must be settled up to there.
     void advance(HostTime now);

@@ -9,6 +9,8 @@ namespace {
 
 constexpr double bus_bytes_per_second = 970e3;
 constexpr Nanoseconds wire_per_packet{60'000};  // a full-speed packet of 64 bytes with its overhead
+// As the link over USB keeps them posted; each takes a block at most.
+constexpr int transfers_in_flight = 8;
 bool holds(const std::vector<std::uint64_t>& list, std::uint64_t number) {
     return std::find(list.begin(), list.end(), number) != list.end();
 }
@@ -28,7 +30,7 @@ SimLink::SimLink(std::uint64_t seed, MeterFeed& feed, Hooks hooks, SimLinkFaults
     hidden_in_ = Nanoseconds(static_cast<std::int64_t>(random_.uniform(0, 40e3)));
     frame_rate_error_ = random_.uniform(-50e-6, 50e-6);
     frame_phase_ns_ = static_cast<std::int64_t>(random_.uniform(0, 1e6));
-    feed_.on_frame = [this](std::span<const std::uint8_t> frame, HostTime finished) { on_frame(frame, finished); };
+    feed_.on_frame = [this](std::span<const std::uint8_t> frame, HostTime finished) { return on_frame(frame, finished); };
 }
 
 std::string SimLink::description() const { return "simulated rig, seed " + std::to_string(seed_); }
@@ -48,10 +50,15 @@ Result<HostTime> SimLink::send(std::span<const std::uint8_t> frame) {
     return now_;
 }
 
-void SimLink::on_frame(std::span<const std::uint8_t> frame, HostTime finished) {
+bool SimLink::on_frame(std::span<const std::uint8_t> frame, HostTime finished) {
+    if (deaf_for_ > Nanoseconds(0)) {
+        deaf_until_ = std::max(deaf_until_, finished) + deaf_for_;
+        deaf_for_ = Nanoseconds(0);
+    }
+    if (finished < deaf_until_) return false;
     const std::uint64_t number = frames_++;
     if (live_) finished = std::max(finished, now_);
-    if (holds(faults_.drop, number)) return;
+    if (holds(faults_.drop, number)) return true;
     std::vector<std::uint8_t> bytes(frame.begin(), frame.end());
     if (holds(faults_.corrupt, number)) bytes[bytes.size() / 2] ^= 0x10;
     if (holds(faults_.duplicate, number)) queue_stream(bytes, finished);
@@ -64,6 +71,7 @@ void SimLink::on_frame(std::span<const std::uint8_t> frame, HostTime finished) {
         }
     }
     queue_stream(std::move(bytes), finished);
+    return true;
 }
 
 void SimLink::queue_stream(std::vector<std::uint8_t> bytes, HostTime finished) {
@@ -139,7 +147,17 @@ void SimLink::deliver(HostTime now) {
     }
 }
 
+// Codes are made when the host looks, all at once, so a host that was away is told from the clock: of the blocks of that time
+// the posted transfers took some, the rig's ring the next, and what came then found it full.
+void SimLink::notice_absence(Nanoseconds absence) {
+    constexpr Nanoseconds block{protocol::samples_per_block * 30'720};
+    constexpr Nanoseconds posted = transfers_in_flight * block;
+    constexpr Nanoseconds room = posted + firmware::Stream::ring_slots * block;
+    if (absence > room) deaf_for_ += absence - posted;
+}
+
 void SimLink::poll(HostTime now) {
+    if (live_ && now_ > HostTime{}) notice_absence(now - now_);
     now_ = std::max(now_, now);
     run_device(now_);
     deliver(now_);

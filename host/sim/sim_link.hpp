@@ -45,7 +45,8 @@ class SimLink final : public rig::Link {
         next_production_ = t;
         find_next();
     }
-    // Codes are made behind the clock: nothing arrives before it was made.
+    // Beside real I/O: codes are made behind the clock, so nothing arrives before it was made; and a host that comes late finds
+    // no more than its posted transfers and the rig's ring could hold.
     void set_live() { live_ = true; }
     [[nodiscard]] std::uint64_t frames() const { return frames_; }
 
@@ -54,7 +55,8 @@ class SimLink final : public rig::Link {
         HostTime arrival;
         std::vector<std::uint8_t> bytes;
     };
-    void on_frame(std::span<const std::uint8_t> frame, HostTime finished);
+    bool on_frame(std::span<const std::uint8_t> frame, HostTime finished);
+    void notice_absence(Nanoseconds absence);
     void queue_stream(std::vector<std::uint8_t> bytes, HostTime finished);
     void run_device(HostTime until);
     void frame_start(HostTime now);
@@ -70,6 +72,8 @@ class SimLink final : public rig::Link {
     Random random_;
     rig::LinkHandler* handler_ = nullptr;
     bool live_ = false;
+    Nanoseconds deaf_for_{0};  // so long from the next block on the host takes nothing
+    HostTime deaf_until_{};
     HostTime now_{};
     HostTime next_production_{};
     HostTime next_{};  // earliest of all events: the loop asks far more often than anything changes

@@ -23,6 +23,7 @@ PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 INTERPOSE = str(pathlib.Path(sys.argv[2]).resolve())
 SUITE = str(pathlib.Path(__file__).resolve().parent / "suite.json")
 KILLS = int(os.environ.get("WATTRIG_KILLS", "6"))
+LOAD_SECONDS = int(os.environ.get("WATTRIG_LOAD_SECONDS", "6"))
 
 
 class Failed(Exception):
@@ -269,6 +270,41 @@ def test_wall_clock_stepped_by_an_hour():
             ratio = phase["iops"] / phase["watts"]["value"]
             expect(abs(phase["iops_per_watt"]["value"] / ratio - 1) < 1e-6, "IOPS/W")
         expect(not any("lost" in line or "gap" in line for line in stepped["warnings"]), stepped["warnings"])
+
+
+def test_busy_host_with_little_memory():
+    """Twice as many busy programs as there are cores, and room for little more than the program itself."""
+    if os.geteuid() != 0:
+        skip("memory is made short for this test, which only root may")
+    groups = pathlib.Path("/sys/fs/cgroup")
+    group = (groups / "memory" if (groups / "memory").is_dir() else groups) / f"wattrig-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        limit = "memory.limit_in_bytes" if (group / "memory.limit_in_bytes").exists() else "memory.max"
+        (group / limit).write_text(str(48 << 20))
+    except OSError as error:
+        skip(f"memory cannot be made short here: {error}")
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+    try:
+        with place() as parent:
+            folder = parent / "run"
+            runtime = f"runtime={LOAD_SECONDS / 12:.3f}s"
+            process = start(command(parent / "scratch.bin", folder, "--set", runtime),
+                            preexec_fn=lambda: (group / "cgroup.procs").write_text(str(os.getpid())))
+            code, _, said = end(process, timeout=120 + 4 * LOAD_SECONDS)
+            expect(code == 0, f"exit code {code}: {said}")
+            count, span = samples(folder / "power.wrt")
+            expect(span > 32_000 * LOAD_SECONDS, f"only {span} samples in {LOAD_SECONDS} s")
+            expect(count == span, f"{span - count} of {span} samples are lost")
+            result = json.loads((folder / "result.json").read_text())
+            expect(result["lost_samples"] == 0 and not any("dropped" in line for line in result["warnings"]), result["warnings"])
+            print(f"{span} samples in {LOAD_SECONDS} s, 0 lost")
+    finally:
+        for program in busy:
+            program.kill()
+            program.wait()
+        with contextlib.suppress(OSError):
+            group.rmdir()
 
 
 # -------------------------------------------------------------------------------------------------------------------- I/O

@@ -105,7 +105,10 @@ TEST(MeterFeed, AStepOfPowerAppearsAtItsTrueTime) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         MeterFeed feed(seed, HostTime{}, power);
         std::vector<std::vector<std::uint8_t>> frames;
-        feed.on_frame = [&](std::span<const std::uint8_t> frame, HostTime) { frames.emplace_back(frame.begin(), frame.end()); };
+        feed.on_frame = [&](std::span<const std::uint8_t> frame, HostTime) {
+            frames.emplace_back(frame.begin(), frame.end());
+            return true;
+        };
         // Streams from the begin.
         std::array<std::uint8_t, 64> command{};
         const protocol::CommandHeader header{static_cast<std::uint16_t>(protocol::CommandId::start_stream), 1, 0, 0};

@@ -89,6 +89,24 @@ TEST(LiveSimulation, CodesStayBehindTheClockAndBelowTheLowestWatermark) {
     bench.rig.set_taps({});
 }
 
+// What the posted transfers (8) and the rig's ring (64) hold of 2.304 ms each is not lost; beyond, exactly the rest is.
+TEST(LiveSimulation, AHostThatComesLateLosesWhatTheRigCouldNotHold) {
+    for (const Nanoseconds away : {Nanoseconds(20ms), Nanoseconds(160ms), Nanoseconds(500ms), Nanoseconds(2s)}) {
+        LiveBench bench;
+        bench.play(boot + 2s);
+        const auto before = bench.capture.session().state();
+        EXPECT_EQ(before.lost_samples, 0U);
+        bench.now += away;
+        bench.play(bench.now + 2s);
+        const auto after = bench.capture.session().state();
+        const auto held = static_cast<std::int64_t>(72);
+        const std::int64_t lost = std::max<std::int64_t>(0, away / Nanoseconds(2'304'000) - held);
+        EXPECT_NEAR(static_cast<double>(after.lost_samples), static_cast<double>(lost * 75), 2 * 75) << away.count();
+        EXPECT_EQ(after.lost_samples > 0, lost > 0);
+        EXPECT_FALSE(after.failed);
+    }
+}
+
 TEST(LiveSimulation, LateRecordsAreCountedAndTheirEnergyIsNotLost) {
     LiveBench bench;
     io::OperationTap tap(64);
