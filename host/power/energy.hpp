@@ -34,8 +34,8 @@ struct PowerUncertainty {
 struct IntervalPower {
     io::Interval interval;
     std::uint64_t samples = 0;
-    double coverage = 0;           // share of the interval's time in sums, 0 .. 1
-    std::optional<Joules> energy;  // nothing = not known (gap without sums, power off)
+    double coverage = 0;                    // share of the interval's time in sums, 0 .. 1
+    std::optional<Joules> energy;           // nothing = not known (gap without sums, power off)
     std::optional<Joules> energy_at_least;  // where `energy` is not known: of the time in sums, less its own U
     std::optional<Watts> mean;
     PowerUncertainty u;

@@ -97,7 +97,7 @@ struct Session::State {
     std::uint32_t sequence = 0;
     int attempts = 0;
     int starts_sent = 0;  // of the present step; link breaks do not reset it
-    HostTime due{};  // when the next command of the present step may go
+    HostTime due{};       // when the next command of the present step may go
     HostTime burst_begin{};
     HostTime next_exchange{};
     std::uint32_t exchange_number = 0;
