@@ -75,11 +75,11 @@ json scores_of(const Comparison& comparison) {
 
 std::string figure_html(const std::string& id, const std::string& title, const std::string& sentence, std::size_t height) {
     return fmt::format(
-        "<figure><figcaption><div><h3>{0}</h3><p>{1}</p></div><button type=\"button\">Save SVG</button></figcaption>"
+        "<figure><figcaption><div><h3>{0}</h3><p>{1}</p></div>{4}</figcaption>"
         "<div class=\"chart\" id=\"chart-{2}\" data-name=\"{2}\" style=\"height:{3}px\" role=\"img\" aria-label=\"{0}. {1}. "
         "The figures "
         "are in the table.\"></div></figure>\n",
-        html_escape(title), html_escape(sentence), id, height);
+        html_escape(title), html_escape(sentence), id, height, save_buttons);
 }
 
 std::string table_html(const Comparison& comparison) {

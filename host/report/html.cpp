@@ -12,6 +12,7 @@
 #include "host/report/escape.hpp"
 #include "host/report/figures.hpp"
 #include "host/report/table.hpp"
+#include "host/report/trace_data.hpp"
 
 namespace wattrig::report {
 namespace {
@@ -73,12 +74,16 @@ class Html {
     explicit Html(const analysis::RunResult& result)
         : result_(result), table_(columns_of(result, "\xc2\xb5")), groups_(groups_of(table_.rows)) {
         all_groups_ = groups_.size();
+        trace_ = trace_data(result);
+        position_ = position_data(result);
         if (groups_.size() > most_groups) groups_.resize(most_groups);
     }
     std::string take() {
         head();
         summary();
+        over_time();
         charts();
+        against_position();
         table();
         settings();
         end();
@@ -160,11 +165,12 @@ class Html {
     }
 
     void chart(const std::string& id, const std::string& title, const std::string& sentence) {
-        put("<figure><figcaption><div><h3>{0}</h3><p>{1}</p></div><button type=\"button\">Save SVG</button></figcaption>"
+        put("<figure><figcaption><div><h3>{0}</h3><p>{1}</p></div>{3}</figcaption>"
             "<div class=\"chart\" id=\"chart-{2}\" data-name=\"{2}\" role=\"img\" aria-label=\"{0}. {1}. The figures are in "
             "the table.\"></div></figure>\n",
-            html_escape(title), html_escape(sentence), id);
+            html_escape(title), html_escape(sentence), id, save_buttons);
     }
+
     void charts() {
         if (groups_.empty()) return;
         const bool depths = std::any_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.rows.size() > 1; });
@@ -196,13 +202,45 @@ class Html {
                 all_groups_);
     }
 
+    void over_time() {
+        if (trace_.is_null()) return;
+        put("<h2>Power over the run</h2>\n<noscript><p class=\"note\">This chart needs JavaScript; <code>wattrig export</code> "
+            "gives the trace as CSV.</p></noscript>\n<figure class=\"wide\"><figcaption><div><h3>Power, voltage and "
+            "phases</h3><p "
+            "id=\"trace-shown\">the whole run</p></div><label class=\"place\">Show <select id=\"trace-place\"><option "
+            "value=\"0\">the whole run</option></select></label>{}</figcaption><div class=\"chart tall\" id=\"chart-trace\" "
+            "data-name=\"trace\" role=\"img\" aria-label=\"Power of the whole run against time, with its phases. Plus and "
+            "minus "
+            "zoom, arrow keys move, 0 shows all.\"></div></figure>\n<p class=\"note\">Line: mean; band: lowest to highest "
+            "sample "
+            "of each bin. The page holds bins of {} ms for the whole run, and every sample (30.72 &micro;s) for 20 ms around "
+            "the "
+            "edges of phases, changes of the side-band lines and the ten highest peaks{}. Plus, minus, arrow keys and 0 work "
+            "on "
+            "the chart, as does the wheel once it is chosen.</p>\n",
+            save_buttons, significant(trace_["bin"].get<double>(), 3),
+            trace_["left_out"].get<std::size_t>() > 0
+                ? fmt::format("; {} more places would have made the page too large", trace_["left_out"].get<std::size_t>())
+                : std::string());
+    }
+    void against_position() {
+        if (position_.empty()) return;
+        raw("<h2>Speed and power against position</h2>\n<div class=\"charts\">\n");
+        for (std::size_t k = 0; k < position_.size(); ++k)
+            chart(fmt::format("position-{}", k), position_[k]["label"].get<std::string>(),
+                  position_[k]["verdict"].get<std::string>());
+        raw("</div>\n");
+    }
+
     void table() {
         raw("<h2 id=\"figures\">Figures</h2>\n");
         if (table_.rows.empty()) {
             raw("<p>No phase was carried out.</p>\n");
             return;
         }
-        raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"figures\">\n<table class=\"figures\">\n"
+        raw("<p class=\"note\"><button type=\"button\" class=\"small\" data-copy=\"figures-table\">Copy as CSV</button></p>\n");
+        raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"figures\">\n<table class=\"figures\" "
+            "id=\"figures-table\">\n"
             "<thead><tr><th scope=\"col\">phase</th>");
         for (const Column& column : table_.columns)
             put("<th scope=\"col\" title=\"{}\">{}<small>{}</small></th>", html_escape(column.hint), html_escape(column.name),
@@ -305,7 +343,7 @@ class Html {
         put("</main>\n<footer>Made by wattrig from {}. This page holds all it needs and fetches nothing. Charts by Apache "
             "ECharts (Apache License 2.0).</footer>\n",
             html_escape(result_.run_directory));
-        if (groups_.empty()) {
+        if (groups_.empty() && trace_.is_null()) {
             raw("</body>\n</html>\n");
             return;
         }
@@ -316,6 +354,8 @@ class Html {
             for (const Row* row : group.rows) points.push_back(point(*row));
             data["groups"].push_back({{"name", clean_utf8(group.name)}, {"points", std::move(points)}});
         }
+        data["trace"] = trace_;
+        data["position"] = position_;
         raw("<script type=\"application/json\" id=\"data\">");
         raw(script_safe_json(data.dump(-1, ' ', false, json::error_handler_t::replace)));
         raw("</script>\n<script>");
@@ -324,6 +364,8 @@ class Html {
         raw(page_js());
         raw("</script>\n<script>\n");
         raw(report_js());
+        raw("</script>\n<script>\n");
+        raw(trace_js());
         raw("</script>\n</body>\n</html>\n");
     }
     std::string simulated_mark() const {
@@ -354,6 +396,7 @@ class Html {
     Columns table_;
     std::vector<Group> groups_;
     std::size_t all_groups_ = 0;
+    json trace_, position_;
     std::string out_;
 };
 

@@ -79,15 +79,53 @@ const page = (function () {
     const chart = echarts.init(element, null, {renderer: 'svg'});
     charts.push({chart: chart, option: option, element: element});
     chart.setOption(option());
-    const button = element.parentElement.querySelector('button');
-    if (button) button.addEventListener('click', () => save(chart, element.dataset.name));
+    element.parentElement.querySelectorAll('button[data-save]').forEach((button) => {
+      button.addEventListener('click', () => save(chart, option, element, button.dataset.save));
+    });
   }
-  function save(chart, name) {
+  function save(chart, option, element, type) {
     const link = document.createElement('a');
-    link.href = chart.getDataURL({type: 'svg'});
-    link.download = name + '.svg';
+    if (type === 'png') {
+      // The page draws in SVG; a picture needs a canvas of the same size.
+      const hidden = document.createElement('div');
+      hidden.style.cssText = 'position:absolute;left:-10000px;width:' + chart.getWidth() + 'px;height:' + chart.getHeight() + 'px';
+      document.body.appendChild(hidden);
+      const canvas = echarts.init(hidden, null, {renderer: 'canvas'});
+      canvas.setOption(option());
+      link.href = canvas.getDataURL({type: 'png', pixelRatio: 2, backgroundColor: palette().page});
+      canvas.dispose();
+      hidden.remove();
+    } else {
+      link.href = chart.getDataURL({type: 'svg'});
+    }
+    link.download = element.dataset.name + '.' + type;
     link.click();
+    root.dataset.saved = link.href.slice(0, 22);
   }
+  // A table as text for a spreadsheet.
+  function table_csv(table) {
+    const cell = (text) => (/[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
+    const words = (c) => (c.querySelector('small') ? c.childNodes[0].textContent.trim() + ' [' + c.querySelector('small').textContent.trim() + ']' : c.textContent.trim());
+    return [...table.rows].map((row) => [...row.cells].map((c) => cell(words(c).replace(/ \[\]$/, ''))).join(',')).join('\n') + '\n';
+  }
+  document.querySelectorAll('button[data-copy]').forEach((button) => {
+    button.addEventListener('click', () => {
+      const text = table_csv(document.getElementById(button.dataset.copy));
+      const done = () => { const before = button.textContent; button.textContent = 'Copied'; setTimeout(() => { button.textContent = before; }, 1500); };
+      const by_hand = () => {
+        // A page from a file may have no clipboard of its own.
+        const area = document.createElement('textarea');
+        area.value = text;
+        document.body.appendChild(area);
+        area.select();
+        document.execCommand('copy');
+        area.remove();
+        done();
+      };
+      if (navigator.clipboard && window.isSecureContext) navigator.clipboard.writeText(text).then(done, by_hand);
+      else by_hand();
+    });
+  });
   const redraw = () => charts.forEach((c) => c.chart.setOption(c.option(), true));
 
   window.addEventListener('resize', () => { if (!printing) charts.forEach((c) => c.chart.resize()); });
@@ -108,5 +146,5 @@ const page = (function () {
   });
   window.matchMedia('print').addEventListener('change', redraw);
   const done = () => { root.dataset.charts = String(charts.length); };
-  return {data, symbols, escape, measured, figure, tick, time, palette, log_axis, colour, frame, axis, value_axis, draw, redraw, done};
+  return {data, symbols, escape, measured, figure, tick, time, palette, log_axis, colour, frame, axis, value_axis, draw, redraw, done, charts, table_csv};
 })();

@@ -144,5 +144,4 @@
     input.checked = (input.value === 'log') === logarithmic;
     input.addEventListener('change', () => { logarithmic = input.value === 'log'; redraw(); });
   });
-  page.done();
 })();
