@@ -270,7 +270,9 @@ def test_real_file_without_a_rig():
         expect(done.returncode == 0, done.stderr)
         result = json.loads(done.stdout)
         expect(not any("SIMULATED" in str(v) for v in result.values()), "a real drive is called simulated")
-        expect(all(p["iops"] is None or p["iops"] > 0 for p in result["phases"]), "iops")
+        # A phase of 0.1 s may see no operation end on a busy machine; all of them do not.
+        speeds = [p["iops"] for p in result["phases"] if p["iops"] is not None]
+        expect(all(speed >= 0 for speed in speeds) and sum(speed > 0 for speed in speeds) > len(speeds) / 2, f"iops {speeds}")
         expect(not target.exists(), "the file that was made is left behind")
         # The same with the simulated rig beside it: power is called simulated, the drive is not.
         arguments.remove("--json")
