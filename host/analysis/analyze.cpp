@@ -6,7 +6,6 @@
 #include "host/analysis/join.hpp"
 #include "host/analysis/power_source.hpp"
 #include "host/analysis/result.hpp"
-#include "host/analysis/run_trace.hpp"
 #include "host/power/energy.hpp"
 #include "host/recording/recording.hpp"
 
@@ -101,8 +100,8 @@ void set_clock_figures(RunResult& result, const std::vector<rig::ClockMap>& maps
 }
 
 // Power of all phases, or a warning why there is none. Leaves `powers` empty then.
-void measure(const recording::RunDirectory& directory, const Json& run, const std::vector<recording::PhaseRecord>& phases,
-             const PowerPlan& plan, RunResult& result, std::vector<power::IntervalPower>& powers) {
+void measure(const recording::RunDirectory& directory, const Json& run, const PowerPlan& plan, RunResult& result,
+             std::vector<power::IntervalPower>& powers) {
     const auto refuse = [&](const std::string& why) {
         result.complete = false;
         result.warnings.push_back(why);
@@ -123,8 +122,6 @@ void measure(const recording::RunDirectory& directory, const Json& run, const st
     set_clock_figures(result, power.clocks, plan.intervals);
 
     power::EnergyPass pass(power.calibration, power.clocks, plan.intervals);
-    TraceCollector trace;
-    pass.follow([&](const power::TracePiece& piece) { trace.add(piece); }, false);
     PowerVisitor blocks(pass);
     if (const auto second = recording::read_recording(power.path, blocks); !second) return refuse(second.error().message);
     result.samples = blocks.samples;
@@ -134,21 +131,6 @@ void measure(const recording::RunDirectory& directory, const Json& run, const st
     result.power_simulated = result.power_simulated || power.simulated;
     for (const power::IntervalPower& part : powers) result.power_simulated = result.power_simulated || part.simulated;
     for (power::IntervalPower& part : powers) part.simulated = result.power_simulated;
-    result.trace = trace.finish();
-    std::vector<TraceCollector::Event> events = trace.events();
-    for (const recording::PhaseRecord& phase : phases) {
-        if (!phase.complete) continue;
-        events.push_back({phase.outcome.begin, "begin of " + phase.label});
-        events.push_back({phase.outcome.end, "end of " + phase.label});
-    }
-    if (events.size() > most_trace_windows) {
-        result.trace->windows_left_out = events.size() - most_trace_windows;
-        events.resize(most_trace_windows);  // peaks and changes come first
-    }
-    if (auto windows = read_trace_windows(power, std::move(events)))
-        result.trace->windows = std::move(*windows);
-    else
-        result.warnings.push_back("the single samples for the report could not be read: " + windows.error().message);
 }
 
 void make_scores(const Json& run, RunResult& result) {
@@ -207,7 +189,7 @@ Result<RunResult> analyze(const recording::RunDirectory& directory) {
 
     const PowerPlan plan = plan_power(*phases);
     std::vector<power::IntervalPower> powers;
-    measure(directory, run, *phases, plan, result, powers);
+    measure(directory, run, plan, result, powers);
     for (std::size_t k = 0; k < phases->size(); ++k) {
         const recording::PhaseRecord& phase = (*phases)[k];
         PhaseResult& figures = result.phases.emplace_back(io_figures(phase));

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "host/analysis/run_trace.hpp"
 #include "host/base/result.hpp"
 #include "host/base/units.hpp"
 #include "host/power/energy.hpp"
@@ -97,7 +96,6 @@ struct RunResult {
     std::vector<Score> scores;
     std::vector<std::string> warnings;
     std::string run_json;  // run.json as text: the settings, for the report
-    std::optional<RunTrace> trace;  // of the recording; not in result.json
 };
 
 // From the files of the directory; a recording that is cut off or missing gives a result marked so.

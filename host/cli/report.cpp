@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "host/cli/commands.hpp"
@@ -10,8 +9,7 @@ namespace wattrig::cli {
 int report(const ReportArguments& arguments) {
     auto directory = recording::RunDirectory::open(arguments.directory);
     if (!directory) return refuse(directory.error());
-    // The trace is in no result.json: where there is a recording, it is worked through again.
-    auto result = std::filesystem::exists(directory->file("power.wrt")) ? analysis::analyze(*directory) : result_of(*directory);
+    auto result = result_of(*directory);
     if (!result) return refuse(result.error());
     if (auto written = report::write_reports(*directory, *result); !written) return refuse(written.error());
     if (arguments.json)

@@ -116,6 +116,7 @@ struct EnergyPass::State {
     SecondWindow seconds;
     TraceSink sink;
     bool trace_samples = false;
+    std::optional<double> held_idle_offset;
     std::vector<TraceSample> traced;
     std::uint32_t peak_blocks = 0;  // received since the last gap, at most 64: their peaks need no groups
 
@@ -129,6 +130,7 @@ struct EnergyPass::State {
         return any;
     }
     [[nodiscard]] std::int64_t ticks(HostTime t) const { return clock->to_device(t).time_since_epoch().count(); }
+    [[nodiscard]] double idle_offset() const { return held_idle_offset.value_or(fusion.offset()); }
     void look_ahead() {
         if (next < order.size()) next_begin = ticks(intervals[order[next]].begin);
     }
@@ -209,7 +211,7 @@ Segment EnergyPass::State::segment_of(SegmentKind kind, std::int64_t begin, std:
     segment.temperature_offset = shunt - calibration.rails[0].reference_temperature;
     segment.u_offset = fusion.standard_uncertainty();
     for (std::size_t r = 0; r < segment.affine.size(); ++r)
-        segment.affine[r] = affine(calibration.rails[r], shunt, board, r == 0 ? fusion.offset() : 0);
+        segment.affine[r] = affine(calibration.rails[r], shunt, board, r == 0 ? idle_offset() : 0);
     return segment;
 }
 
@@ -248,6 +250,7 @@ void EnergyPass::State::trace(const Segment& segment) {
     piece.span = segment.span;
     piece.count = segment.count;
     piece.rails = segment.rails;
+    piece.idle_offset = idle_offset();
     if (segment.count > 0) {
         TraceSample& mean = piece.mean.emplace();
         for (std::size_t r = 0; r < segment.rails; ++r) {
@@ -413,6 +416,7 @@ void EnergyPass::follow(TraceSink sink, bool samples) {
     state_->sink = std::move(sink);
     state_->trace_samples = samples;
 }
+void EnergyPass::hold_idle_offset(double amperes) { state_->held_idle_offset = amperes; }
 void EnergyPass::add(const rig::BlockView& block) { state_->add(block); }
 
 std::vector<IntervalPower> EnergyPass::finish() {

@@ -66,6 +66,9 @@ class EnergyPass {
     // Every stretch of the stream that can be placed on the host's clock is also handed to `sink`, from now on; without
     // `samples` its single samples are left out, and what it costs to work them out.
     void follow(TraceSink sink, bool samples);
+    // For a pass over a part of a recording: the idle path's correction that a whole pass had there (TracePiece::idle_offset),
+    // which a part is too short to learn. Before the first block.
+    void hold_idle_offset(double amperes);
     void add(const rig::BlockView& block);
     std::vector<IntervalPower> finish();  // in the order of the intervals given; once
 

@@ -29,8 +29,9 @@ struct TracePiece {
     // Means over `count`; nothing when count is 0. A hole whose blocks were lost but whose sums are known has a mean, and no
     // extremes.
     std::optional<TraceSample> mean;
-    std::optional<double> lowest_watts, highest_watts;  // of single samples, or bounds where there are no codes
-    std::span<const TraceSample> samples;               // `count` of them, evenly over [begin, end); empty without codes
+    std::optional<double> lowest_watts, highest_watts;  // of single samples where they are handed out, else bounds
+    double idle_offset = 0;  // ampere: the idle path's correction, part of rail 0's current; see EnergyPass::hold_idle_offset
+    std::span<const TraceSample> samples;  // `count` of them, evenly over [begin, end); empty without codes
 };
 // The views are valid during the call.
 using TraceSink = std::function<void(const TracePiece&)>;

@@ -9,12 +9,8 @@ std::string_view report_css();
 std::string_view echarts_js();
 std::string_view page_js();  // what all pages share; before the page's own script
 std::string_view report_js();
-std::string_view trace_js();  // after it
 std::string_view compare_js();
-
-// Beside each chart's title; page_js() gives them their work.
-inline constexpr std::string_view save_buttons =
-    "<span class=\"save\"><button type=\"button\" data-save=\"svg\">Save SVG</button>"
-    "<button type=\"button\" data-save=\"png\">Save PNG</button></span>";
+std::string_view trace_js();   // power over time, speed against position
+std::string_view rounds_js();  // rounds until steady state
 
 }  // namespace wattrig::report

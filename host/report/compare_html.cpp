@@ -8,6 +8,7 @@
 #include "host/report/compare.hpp"
 #include "host/report/escape.hpp"
 #include "host/report/figures.hpp"
+#include "host/report/markup.hpp"
 
 namespace wattrig::report {
 namespace {
@@ -73,19 +74,11 @@ json scores_of(const Comparison& comparison) {
     return scores;
 }
 
-std::string figure_html(const std::string& id, const std::string& title, const std::string& sentence, std::size_t height) {
-    return fmt::format(
-        "<figure><figcaption><div><h3>{0}</h3><p>{1}</p></div>{4}</figcaption>"
-        "<div class=\"chart\" id=\"chart-{2}\" data-name=\"{2}\" style=\"height:{3}px\" role=\"img\" aria-label=\"{0}. {1}. "
-        "The figures "
-        "are in the table.\"></div></figure>\n",
-        html_escape(title), html_escape(sentence), id, height, save_buttons);
-}
-
 std::string table_html(const Comparison& comparison) {
     std::string out =
+        copy_button("figure-table") +
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"figures\">\n<table "
-        "class=\"figures\">\n<thead><tr>"
+        "class=\"figures\" id=\"figure-table\">\n<thead><tr>"
         "<th scope=\"col\">run</th><th scope=\"col\">MB/s<small>&nbsp;</small></th><th "
         "scope=\"col\">IOPS<small>&nbsp;</small></th>"
         "<th scope=\"col\">p99<small>\xc2\xb5s</small></th><th scope=\"col\">power<small>W</small></th><th "
@@ -113,14 +106,8 @@ std::string table_html(const Comparison& comparison) {
 std::string comparison_html(const Comparison& comparison) {
     const std::string suite = html_escape(clean_utf8(comparison.runs.front().result.suite));
     const std::string mark = mark_of(comparison);
-    std::string out = fmt::format(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{} - {} runs compared</title>\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
-        "content=\"wattrig\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src "
-        "'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n"
-        "<a class=\"skip\" href=\"#figures\">Skip to the table of figures</a>\n",
-        suite, comparison.runs.size(), report_css());
+    std::string out = page_head(
+        fmt::format("{} - {} runs compared", clean_utf8(comparison.runs.front().result.suite), comparison.runs.size()));
     if (!mark.empty())
         out += fmt::format(
             "<div class=\"simulated\" role=\"note\"><strong>{}</strong><span>made by models: not a measurement</span></div>\n",
@@ -136,18 +123,17 @@ std::string comparison_html(const Comparison& comparison) {
 
     json data = {{"mark", mark}, {"runs", json::array()}, {"scores", scores_of(comparison)}, {"curves", curves_of(comparison)}};
     for (const ComparedRun& run : comparison.runs) data["runs"].push_back(shown(run));
-    if (!data["scores"].empty() || !data["curves"].empty())
-        out += "<noscript><p class=\"note\">The charts need JavaScript. Every figure is in the table below.</p></noscript>\n";
+    if (!data["scores"].empty() || !data["curves"].empty()) out += no_script_note();
     const std::size_t bar_height = 96 + 34 * comparison.runs.size();
     if (!data["scores"].empty()) out += "<h2>Scores</h2>\n";
     for (std::size_t k = 0; k < data["scores"].size(); ++k)
-        out += figure_html(
+        out += chart_frame(
             fmt::format("score-{}", k), data["scores"][k]["name"].get<std::string>(),
             "performance and efficiency (mean_of_ratios; whiskers: U, k = 2): higher is better; power: lower is better",
             bar_height);
     if (!data["curves"].empty()) out += "<h2>Power against performance</h2>\n<div class=\"charts\">\n";
     for (std::size_t k = 0; k < data["curves"].size(); ++k)
-        out += figure_html(fmt::format("curve-{}", k), data["curves"][k]["name"].get<std::string>(),
+        out += chart_frame(fmt::format("curve-{}", k), data["curves"][k]["name"].get<std::string>(),
                            "each point one queue depth; right and low is better", 330);
     if (!data["curves"].empty()) out += "</div>\n";
     out += "<h2 id=\"figures\">Figures</h2>\n" + table_html(comparison) +
@@ -155,15 +141,8 @@ std::string comparison_html(const Comparison& comparison) {
            "measured. MB = "
            "10<sup>6</sup> bytes. Full precision: compare.csv.</p>\n</main>\n<footer>Made by wattrig. This page holds all it "
            "needs and fetches "
-           "nothing. Charts by Apache ECharts (Apache License 2.0).</footer>\n<script type=\"application/json\" id=\"data\">";
-    out += script_safe_json(data.dump(-1, ' ', false, json::error_handler_t::replace));
-    out += "</script>\n<script>";
-    out += echarts_js();
-    out += "</script>\n<script>\n";
-    out += page_js();
-    out += "</script>\n<script>\n";
-    out += compare_js();
-    return out + "</script>\n</body>\n</html>\n";
+           "nothing. Charts by Apache ECharts (Apache License 2.0).</footer>\n";
+    return out + page_scripts(data, {compare_js()});
 }
 
 }  // namespace wattrig::report

@@ -11,8 +11,9 @@
 #include "host/report/columns.hpp"
 #include "host/report/escape.hpp"
 #include "host/report/figures.hpp"
+#include "host/report/markup.hpp"
+#include "host/report/rounds_view.hpp"
 #include "host/report/table.hpp"
-#include "host/report/trace_data.hpp"
 
 namespace wattrig::report {
 namespace {
@@ -21,6 +22,9 @@ using nlohmann::json;
 
 // More lines than this cannot be told apart; the table has them all.
 constexpr std::size_t most_groups = 10;
+constexpr std::size_t most_distributions = 12;  // lines in a chart
+// A long method's steps, written out, are longer than the rest of the page.
+constexpr std::size_t longest_run_json = 200'000;
 
 json number(std::optional<double> value) { return value ? json(*value) : json(); }
 
@@ -55,6 +59,9 @@ json point(const Row& row) {
             {"megabytes_per_second_per_watt_u", number(phase.megabytes_per_second_per_watt.u)},
             {"iops_per_watt", number(phase.iops_per_watt.value)},
             {"iops_per_watt_u", number(phase.iops_per_watt.u)},
+            {"microjoules_per_operation", number(phase.microjoules_per_operation.value)},
+            {"microjoules_per_operation_u", number(phase.microjoules_per_operation.u)},
+            {"idle_subtracted_microjoules_per_operation", number(phase.idle_subtracted_microjoules_per_operation.value)},
             {"latency",
              {{"p50", number(latency.p50)},
               {"p90", number(latency.p90)},
@@ -71,19 +78,22 @@ bool any_latency(const Group& group) {
 
 class Html {
   public:
-    explicit Html(const analysis::RunResult& result)
-        : result_(result), table_(columns_of(result, "\xc2\xb5")), groups_(groups_of(table_.rows)) {
+    Html(const analysis::RunResult& result, const RunDetail* detail)
+        : result_(result),
+          detail_(detail),
+          table_(columns_of(result, "\xc2\xb5")),
+          groups_(groups_of(table_.rows)),
+          rounds_(rounds_views(result)) {
         all_groups_ = groups_.size();
-        trace_ = trace_data(result);
-        position_ = position_data(result);
         if (groups_.size() > most_groups) groups_.resize(most_groups);
     }
     std::string take() {
         head();
         summary();
-        over_time();
+        trace();
         charts();
-        against_position();
+        fills();
+        for (std::size_t k = 0; k < rounds_.size(); ++k) raw(rounds_html(rounds_[k], k));
         table();
         settings();
         end();
@@ -102,14 +112,7 @@ class Html {
 
     void head() {
         const std::string subject = result_.drive.empty() ? result_.target : result_.drive;
-        put("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{} - {}</title>\n",
-            html_escape(subject), html_escape(result_.suite));
-        raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-            "<meta name=\"generator\" content=\"wattrig\">\n"
-            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-            "script-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n<style>\n");
-        raw(report_css());
-        raw("</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#figures\">Skip to the table of figures</a>\n");
+        raw(page_head(subject + " - " + result_.suite));
         if (result_.power_simulated || result_.drive_simulated) {
             raw("<div class=\"simulated\" role=\"note\">");
             if (result_.power_simulated) raw("<strong>power: SIMULATED</strong>");
@@ -164,19 +167,80 @@ class Html {
             "phases' MB/s/W, mean MB/s over mean W, and all bytes over all joules.</p>\n");
     }
 
-    void chart(const std::string& id, const std::string& title, const std::string& sentence) {
-        put("<figure><figcaption><div><h3>{0}</h3><p>{1}</p></div>{3}</figcaption>"
-            "<div class=\"chart\" id=\"chart-{2}\" data-name=\"{2}\" role=\"img\" aria-label=\"{0}. {1}. The figures are in "
-            "the table.\"></div></figure>\n",
-            html_escape(title), html_escape(sentence), id, save_buttons);
+    void chart(const std::string& id, const std::string& title, const std::string& sentence, std::size_t height = 0) {
+        raw(chart_frame(id, title, sentence, height));
     }
 
+    // The power of the whole run. Its data is made here, as the sentences around it tell of it.
+    void trace() {
+        if (detail_ == nullptr) return;
+        if (!detail_->problem.empty())
+            put("<h2>Power over the run</h2>\n<p class=\"note\">Not shown: {}.</p>\n", html_escape(detail_->problem));
+        trace_ = trace_json(result_, *detail_);
+        if (trace_.is_null()) return;
+        raw("<h2>Power over the run</h2>\n<div class=\"switches\" id=\"trace-buttons\">"
+            "<label class=\"jump\">Show <select id=\"trace-jump\"></select></label>"
+            "<span class=\"buttons\"><button type=\"button\" data-zoom=\"in\">Zoom in</button>"
+            "<button type=\"button\" data-zoom=\"out\">Zoom out</button>"
+            "<button type=\"button\" data-zoom=\"left\">Earlier</button>"
+            "<button type=\"button\" data-zoom=\"right\">Later</button>"
+            "<button type=\"button\" data-zoom=\"all\">Whole run</button></span></div>\n");
+        chart("trace", "Power, voltage and speed over time",
+              "line: mean, band: lowest to highest; Ctrl and wheel or the keys + and - zoom, arrows move", trace_height());
+        raw("<p class=\"note\" id=\"trace-state\" role=\"status\"></p>\n");
+        std::size_t samples = 0;
+        for (const json& window : trace_["windows"]) samples += window.contains("watts") ? 1 : 0;
+        put("<p class=\"note\">Finest bin: {} ms. Single samples of 30.72 \xc2\xb5s: {} stretches, 10 ms on each side of the "
+            "ten "
+            "highest peaks, of changes of the side-band lines, of marks and of phase edges",
+            significant(trace_["bin"].get<double>() * 1e3, 4), samples);
+        if (const auto left = trace_["moments_left_out"].get<std::size_t>(); left > 0)
+            put(" ({} of these moments are left out to keep this page small)", left);
+        raw(". The band is bounds from the extremes of voltage and current of each block.");
+        if (const auto still = trace_["still"].get<std::string>(); !still.empty())
+            put(" Side-band lines that never moved: {}.", html_escape(still));
+        raw(" Every sample is in power.wrt: wattrig live --replay, wattrig export.</p>\n");
+        gaps();
+    }
+    std::size_t trace_height() const { return 560 + 26 * trace_["lines"].size(); }
+    void gaps() {
+        const auto count = trace_["gap_count"].get<std::size_t>();
+        if (count == 0) return;
+        put("<h3 id=\"gaps\">Gaps in the recording: {}</h3>\n", count);
+        raw(copy_button("gap-table"));
+        raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"gaps\"><table class=\"figures\" "
+            "id=\"gap-table\">"
+            "<thead><tr><th scope=\"col\">begin<small>s</small></th><th scope=\"col\">length<small>ms</small></th>"
+            "<th scope=\"col\">energy<small>&nbsp;</small></th></tr></thead><tbody>\n");
+        constexpr std::size_t most = 20;
+        std::size_t shown = 0;
+        for (const json& gap : trace_["gaps"]) {
+            if (++shown > most) break;
+            const double begin = gap["begin"].get<double>(), end = gap["end"].get<double>();
+            put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", with_decimals(begin, 4),
+                significant((end - begin) * 1e3, 4),
+                gap["energy_known"].get<bool>() ? "known from the running sums" : "not known");
+        }
+        raw("</tbody></table></div>\n");
+        if (count > most) put("<p class=\"note\">The first {} of {}.</p>\n", most, count);
+    }
+    void fills() {
+        if (detail_ == nullptr) return;
+        constexpr std::size_t most = 6;
+        fills_ = fills_json(result_, *detail_, most);
+        if (fills_.empty()) return;
+        raw("<h2>Speed and power against position</h2>\n<div class=\"charts\">\n");
+        for (std::size_t k = 0; k < fills_.size(); ++k)
+            chart(fmt::format("fill-{}", k), fills_[k]["label"].get<std::string>(),
+                  fills_[k]["verdict"].get<std::string>() + "; steps: the levels found, dashed: where the speed changed");
+        raw("</div>\n");
+    }
     void charts() {
         if (groups_.empty()) return;
         const bool depths = std::any_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.rows.size() > 1; });
         const std::string against = depths ? " against queue depth" : "";
-        raw("<h2>Charts</h2>\n<noscript><p class=\"note\">The charts need JavaScript. Every figure is in the table "
-            "below.</p></noscript>\n<div class=\"switches\"><fieldset class=\"switch\"><legend>Work in</legend>"
+        raw("<h2>Charts</h2>\n" + no_script_note() +
+            "<div class=\"switches\"><fieldset class=\"switch\"><legend>Work in</legend>"
             "<input type=\"radio\" name=\"words\" id=\"words-bytes\" value=\"bytes\"><label for=\"words-bytes\">MB/s</label>"
             "<input type=\"radio\" name=\"words\" id=\"words-iops\" value=\"iops\"><label for=\"words-iops\">IOPS</label>"
             "</fieldset>\n<fieldset class=\"switch\"><legend>Scale</legend>"
@@ -188,6 +252,7 @@ class Html {
             chart("power", "Power" + against, "mean at the drive; whiskers and band: U, k = 2; lower is better");
             chart("efficiency", "Efficiency" + against, "work for each watt; whiskers and band: U, k = 2; higher is better");
             chart("cost", "Power against performance", "each point one phase; right and low is better");
+            chart("energy", "Energy of an operation" + against, "whiskers and band: U, k = 2; lower is better");
         }
         raw("</div>\n");
         if (std::any_of(groups_.begin(), groups_.end(), any_latency)) {
@@ -195,41 +260,16 @@ class Html {
             for (std::size_t k = 0; k < groups_.size(); ++k)
                 if (any_latency(groups_[k]))
                     chart(fmt::format("latency-{}", k), groups_[k].name, "percentiles of the response time; lower is better");
+            distributions_ = distributions();
+            for (std::size_t k = 0; k < distributions_.size(); ++k)
+                if (!distributions_[k].empty())
+                    chart(fmt::format("distribution-{}", k), groups_[k].name + ": distribution",
+                          "share of the operations by response time, twenty steps a decade");
             raw("</div>\n");
         }
         if (all_groups_ > groups_.size())
             put("<p class=\"note\">The charts show the first {} of {} series; the table has all.</p>\n", groups_.size(),
                 all_groups_);
-    }
-
-    void over_time() {
-        if (trace_.is_null()) return;
-        put("<h2>Power over the run</h2>\n<noscript><p class=\"note\">This chart needs JavaScript; <code>wattrig export</code> "
-            "gives the trace as CSV.</p></noscript>\n<figure class=\"wide\"><figcaption><div><h3>Power, voltage and "
-            "phases</h3><p "
-            "id=\"trace-shown\">the whole run</p></div><label class=\"place\">Show <select id=\"trace-place\"><option "
-            "value=\"0\">the whole run</option></select></label>{}</figcaption><div class=\"chart tall\" id=\"chart-trace\" "
-            "data-name=\"trace\" role=\"img\" aria-label=\"Power of the whole run against time, with its phases. Plus and "
-            "minus "
-            "zoom, arrow keys move, 0 shows all.\"></div></figure>\n<p class=\"note\">Line: mean; band: lowest to highest "
-            "sample "
-            "of each bin. The page holds bins of {} ms for the whole run, and every sample (30.72 &micro;s) for 20 ms around "
-            "the "
-            "edges of phases, changes of the side-band lines and the ten highest peaks{}. Plus, minus, arrow keys and 0 work "
-            "on "
-            "the chart, as does the wheel once it is chosen.</p>\n",
-            save_buttons, significant(trace_["bin"].get<double>(), 3),
-            trace_["left_out"].get<std::size_t>() > 0
-                ? fmt::format("; {} more places would have made the page too large", trace_["left_out"].get<std::size_t>())
-                : std::string());
-    }
-    void against_position() {
-        if (position_.empty()) return;
-        raw("<h2>Speed and power against position</h2>\n<div class=\"charts\">\n");
-        for (std::size_t k = 0; k < position_.size(); ++k)
-            chart(fmt::format("position-{}", k), position_[k]["label"].get<std::string>(),
-                  position_[k]["verdict"].get<std::string>());
-        raw("</div>\n");
     }
 
     void table() {
@@ -238,10 +278,9 @@ class Html {
             raw("<p>No phase was carried out.</p>\n");
             return;
         }
-        raw("<p class=\"note\"><button type=\"button\" class=\"small\" data-copy=\"figures-table\">Copy as CSV</button></p>\n");
+        raw(copy_button("figure-table"));
         raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"figures\">\n<table class=\"figures\" "
-            "id=\"figures-table\">\n"
-            "<thead><tr><th scope=\"col\">phase</th>");
+            "id=\"figure-table\">\n<thead><tr><th scope=\"col\">phase</th>");
         for (const Column& column : table_.columns)
             put("<th scope=\"col\" title=\"{}\">{}<small>{}</small></th>", html_escape(column.hint), html_escape(column.name),
                 column.unit.empty() ? "&nbsp;" : html_escape(column.unit));
@@ -324,10 +363,16 @@ class Html {
             calibration.erase("front_end");
         }
         settings_of("Calibration", calibration);
+        json shown = run;
+        if (result_.run_json.size() > longest_run_json && shown.is_object()) {
+            if (shown.contains("suite") && shown["suite"].is_object())
+                shown["suite"]["resolved"] = "left out here: see run.json";
+            if (shown.contains("steady_state")) shown["steady_state"] = "left out here: see run.json";
+        }
         if (run.is_object())
             put("<details><summary>run.json, all that is needed to repeat it</summary><div><pre tabindex=\"0\">{}</pre></div>"
                 "</details>\n",
-                html_escape_lines(run.dump(2, ' ', false, json::error_handler_t::replace)));
+                html_escape_lines(shown.dump(2, ' ', false, json::error_handler_t::replace)));
     }
     static std::string html_escape_lines(const std::string& text) {
         std::string out;
@@ -343,30 +388,33 @@ class Html {
         put("</main>\n<footer>Made by wattrig from {}. This page holds all it needs and fetches nothing. Charts by Apache "
             "ECharts (Apache License 2.0).</footer>\n",
             html_escape(result_.run_directory));
-        if (groups_.empty() && trace_.is_null()) {
-            raw("</body>\n</html>\n");
-            return;
-        }
-        json data = {{"mark", simulated_mark()}, {"prefer_iops", prefer_iops()}, {"idle_watts", idle_watts()}};
-        data["groups"] = json::array();
+        json data = {{"mark", simulated_mark()},       {"prefer_iops", prefer_iops()},
+                     {"idle_watts", idle_watts()},     {"trace", std::move(trace_)},
+                     {"fills", std::move(fills_)},     {"distributions", std::move(distributions_)},
+                     {"rounds", rounds_json(rounds_)}, {"groups", json::array()}};
         for (const Group& group : groups_) {
             json points = json::array();
             for (const Row* row : group.rows) points.push_back(point(*row));
             data["groups"].push_back({{"name", clean_utf8(group.name)}, {"points", std::move(points)}});
         }
-        data["trace"] = trace_;
-        data["position"] = position_;
-        raw("<script type=\"application/json\" id=\"data\">");
-        raw(script_safe_json(data.dump(-1, ' ', false, json::error_handler_t::replace)));
-        raw("</script>\n<script>");
-        raw(echarts_js());
-        raw("</script>\n<script>\n");
-        raw(page_js());
-        raw("</script>\n<script>\n");
-        raw(report_js());
-        raw("</script>\n<script>\n");
-        raw(trace_js());
-        raw("</script>\n</body>\n</html>\n");
+        raw(page_scripts(data, {report_js(), trace_js(), rounds_js()}));
+    }
+    // For each group, for each of its rows, the histogram; empty where there is none.
+    json distributions() const {
+        json list = json::array();
+        for (const Group& group : groups_) {
+            json rows = json::array();
+            for (const Row* row : group.rows) {
+                if (detail_ == nullptr || rows.size() == most_distributions) break;
+                const auto record = std::find_if(detail_->phases.begin(), detail_->phases.end(),
+                                                 [&](const auto& phase) { return phase.number == row->phase->phase.number; });
+                if (record == detail_->phases.end()) continue;
+                if (json points = latency_json(*record); !points.empty())
+                    rows.push_back({{"name", clean_utf8(row->name)}, {"points", std::move(points)}});
+            }
+            list.push_back(std::move(rows));
+        }
+        return list;
     }
     std::string simulated_mark() const {
         if (result_.power_simulated && result_.drive_simulated) return "SIMULATED drive and power";
@@ -393,15 +441,17 @@ class Html {
     }
 
     const analysis::RunResult& result_;
+    const RunDetail* detail_;
     Columns table_;
     std::vector<Group> groups_;
+    std::vector<RoundsView> rounds_;
+    json trace_, fills_ = json::array(), distributions_ = json::array();
     std::size_t all_groups_ = 0;
-    json trace_, position_;
     std::string out_;
 };
 
 }  // namespace
 
-std::string html_report(const analysis::RunResult& result) { return Html(result).take(); }
+std::string html_report(const analysis::RunResult& result, const RunDetail* detail) { return Html(result, detail).take(); }
 
 }  // namespace wattrig::report

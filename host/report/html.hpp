@@ -5,9 +5,11 @@
 #include <string>
 
 #include "host/analysis/result.hpp"
+#include "host/report/run_detail.hpp"
 
 namespace wattrig::report {
 
-std::string html_report(const analysis::RunResult& result);
+// Without `detail` it has no power over time, no speed against position and no distributions.
+std::string html_report(const analysis::RunResult& result, const RunDetail* detail = nullptr);
 
 }  // namespace wattrig::report

@@ -77,5 +77,4 @@
 
   data.scores.forEach((score, k) => draw('chart-score-' + k, bars_of(score)));
   data.curves.forEach((curve, k) => draw('chart-curve-' + k, curve_of(curve)));
-  page.done();
 })();

@@ -39,7 +39,8 @@ const page = (function () {
     return {
       ink: get('--ink'), soft: get('--soft'), line: get('--line'), page: get('--page'), panel: get('--panel'),
       series: [1, 2, 3, 4, 5, 6, 7, 8].map((k) => get('--s' + k)),
-      font: getComputedStyle(document.body).fontFamily,
+      // In single quotes: the chart library writes it into an attribute of the SVG as it is.
+      font: getComputedStyle(document.body).fontFamily.replace(/"/g, "'"),
     };
   }
   // Whole decades around the values.
@@ -73,65 +74,94 @@ const page = (function () {
     axisLabel: {color: p.soft, fontSize: 12, formatter: tick}, splitNumber: 5,
   });
 
-  function draw(host, option) {
-    const element = document.getElementById(host);
+  // Charts are drawn one after the other, the first at once, so that the page answers while it draws. `then` gets the chart.
+  const waiting = [];
+  let finished = false;
+  const draw = (host, option, then) => waiting.push({host: host, option: option, then: then});
+  function draw_next() {
+    const next = waiting.shift();
+    const element = document.getElementById(next.host);
     if (!element) return;
     const chart = echarts.init(element, null, {renderer: 'svg'});
-    charts.push({chart: chart, option: option, element: element});
-    chart.setOption(option());
-    element.parentElement.querySelectorAll('button[data-save]').forEach((button) => {
-      button.addEventListener('click', () => save(chart, option, element, button.dataset.save));
-    });
+    charts.push({chart: chart, option: next.option, element: element});
+    if (next.then) next.then(chart);
+    chart.setOption(next.option());
+    element.parentElement.querySelectorAll('button[data-save]').forEach((button) => button.addEventListener('click', () => save(chart, element.dataset.name, button.dataset.save)));
   }
-  function save(chart, option, element, type) {
+  function draw_all() {
+    while (waiting.length) draw_next();
+    finished = true;
+    root.dataset.charts = String(charts.length);
+  }
+  function draw_on() {
+    if (waiting.length) draw_next();
+    if (waiting.length) setTimeout(draw_on, 0);
+    else if (!finished) draw_all();
+  }
+  function download(url, name) {
     const link = document.createElement('a');
-    if (type === 'png') {
-      // The page draws in SVG; a picture needs a canvas of the same size.
-      const hidden = document.createElement('div');
-      hidden.style.cssText = 'position:absolute;left:-10000px;width:' + chart.getWidth() + 'px;height:' + chart.getHeight() + 'px';
-      document.body.appendChild(hidden);
-      const canvas = echarts.init(hidden, null, {renderer: 'canvas'});
-      canvas.setOption(option());
-      link.href = canvas.getDataURL({type: 'png', pixelRatio: 2, backgroundColor: palette().page});
-      canvas.dispose();
-      hidden.remove();
-    } else {
-      link.href = chart.getDataURL({type: 'svg'});
-    }
-    link.download = element.dataset.name + '.' + type;
+    link.href = url;
+    link.download = name;
     link.click();
-    root.dataset.saved = link.href.slice(0, 22);
   }
-  // A table as text for a spreadsheet.
-  function table_csv(table) {
-    const cell = (text) => (/[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
-    const words = (c) => (c.querySelector('small') ? c.childNodes[0].textContent.trim() + ' [' + c.querySelector('small').textContent.trim() + ']' : c.textContent.trim());
-    return [...table.rows].map((row) => [...row.cells].map((c) => cell(words(c).replace(/ \[\]$/, ''))).join(',')).join('\n') + '\n';
+  // PNG at twice the size on the page, drawn from the very SVG.
+  function picture(chart, then) {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement('canvas');
+      canvas.width = 2 * chart.getWidth();
+      canvas.height = 2 * chart.getHeight();
+      canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+      then(canvas.toDataURL('image/png'));
+    };
+    image.onerror = () => then('');
+    image.src = chart.getDataURL({type: 'svg'});
   }
-  document.querySelectorAll('button[data-copy]').forEach((button) => {
-    button.addEventListener('click', () => {
-      const text = table_csv(document.getElementById(button.dataset.copy));
-      const done = () => { const before = button.textContent; button.textContent = 'Copied'; setTimeout(() => { button.textContent = before; }, 1500); };
-      const by_hand = () => {
-        // A page from a file may have no clipboard of its own.
-        const area = document.createElement('textarea');
-        area.value = text;
-        document.body.appendChild(area);
-        area.select();
-        document.execCommand('copy');
-        area.remove();
-        done();
-      };
-      if (navigator.clipboard && window.isSecureContext) navigator.clipboard.writeText(text).then(done, by_hand);
-      else by_hand();
-    });
-  });
+  function save(chart, name, type) {
+    if (type === 'png') picture(chart, (url) => download(url, name + '.png'));
+    else download(chart.getDataURL({type: 'svg'}), name + '.svg');
+  }
+
+  // RFC 4180; what a spreadsheet would run as a formula gets a leading apostrophe. Notes behind a heading's name become its unit.
+  function csv_of(table) {
+    const field = (text) => {
+      const plain = text.replace(/\s+/g, ' ').trim();
+      const number = /^-?[0-9., ]*[0-9]$/.test(plain) ? plain.replace(/[, ]/g, '') : plain;
+      const safe = /^[=+@\t]|^-(?![0-9]|$)/.test(number) ? "'" + number : number;
+      return /[",\n]/.test(safe) ? '"' + safe.replace(/"/g, '""') + '"' : safe;
+    };
+    const heading = (cell) => {
+      const unit = cell.querySelector('small');
+      const name = [...cell.childNodes].filter((n) => n !== unit).map((n) => n.textContent).join('');
+      return unit && unit.textContent.trim() ? name + ' [' + unit.textContent.trim() + ']' : name;
+    };
+    return [...table.rows].map((row) => [...row.cells].map((cell) => field(row.parentElement.tagName === 'THEAD' ? heading(cell) : cell.textContent)).join(',')).join('\r\n') + '\r\n';
+  }
+  async function copy(button) {
+    const text = csv_of(document.getElementById(button.dataset.copy));
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch (refused) {  // a page opened as a file may not; the old way needs a selection
+      const area = document.createElement('textarea');
+      area.value = text;
+      document.body.appendChild(area);
+      area.select();
+      done = document.execCommand('copy');
+      area.remove();
+    }
+    const words = button.textContent;
+    button.textContent = done ? 'Copied' : 'The browser refused';
+    setTimeout(() => { button.textContent = words; }, 1500);
+  }
+  document.querySelectorAll('button[data-copy]').forEach((button) => button.addEventListener('click', () => copy(button)));
   const redraw = () => charts.forEach((c) => c.chart.setOption(c.option(), true));
 
   window.addEventListener('resize', () => { if (!printing) charts.forEach((c) => c.chart.resize()); });
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   // On paper: the colours of the print style, scaled to the page instead of laid out again.
   window.addEventListener('beforeprint', () => {
+    draw_all();
     printing = true;
     document.querySelectorAll('details[data-print]').forEach((d) => { d.open = true; });
     charts.forEach((c) => {
@@ -145,6 +175,6 @@ const page = (function () {
     redraw();
   });
   window.matchMedia('print').addEventListener('change', redraw);
-  const done = () => { root.dataset.charts = String(charts.length); };
-  return {data, symbols, escape, measured, figure, tick, time, palette, log_axis, colour, frame, axis, value_axis, draw, redraw, done, charts, table_csv};
+  const done = draw_on;
+  return {data, symbols, escape, measured, figure, tick, time, palette, log_axis, colour, frame, axis, value_axis, draw, redraw, done, charts, picture, csv_of};
 })();

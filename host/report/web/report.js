@@ -122,6 +122,25 @@
     };
   }
 
+  function distribution_of(g, rows) {
+    return () => {
+      const p = palette();
+      const option = frame(p, 'Distribution of the latency of ' + g.name);
+      const ends = rows.flatMap((r) => [r.points[0][0], r.points[r.points.length - 1][0] * Math.pow(10, .05)]);
+      option.xAxis = axis(p, 'response time', {...log_axis(ends), nameLocation: 'middle', nameGap: 28, splitLine: {show: false}, axisLabel: {color: p.soft, fontSize: 12, formatter: time}});
+      option.yAxis = value_axis(p, '% of operations', null);
+      option.series = rows.map((r, k) => ({
+        type: 'line', name: r.name, step: 'end', symbol: 'none', lineStyle: {width: 1.5, color: colour(p, k)}, itemStyle: {color: colour(p, k)}, areaStyle: {color: colour(p, k), opacity: .08},
+        // A step keeps its share to the begin of the next one.
+        data: r.points.map((x) => [x[0], 100 * x[1]]).concat([[r.points[r.points.length - 1][0] * Math.pow(10, .05), 0]]),
+      }));
+      option.tooltip.trigger = 'axis';
+      option.tooltip.formatter = (items) => (items.length ? 'from ' + time(items[0].axisValue) : '') + items.map(
+        (i) => '<br>' + i.marker + escape(i.seriesName) + '&ensp;<b>' + figure(i.value[1]) + '</b> %').join('');
+      return option;
+    };
+  }
+
   // ------------------------------------------------------------------------------------------------ page
   let logarithmic = false;
   let words = data.prefer_iops ? 'iops' : 'bytes';
@@ -134,7 +153,11 @@
   draw('chart-power', against_depth('Power', () => 'W', (x) => x.watts, (x) => x.watts_u));
   draw('chart-efficiency', against_depth('Efficiency', () => speed_unit() + '/W', work, work_u));
   draw('chart-cost', power_against_speed('Power against performance'));
-  data.groups.forEach((g, k) => draw('chart-latency-' + k, latency_of(g)));
+  draw('chart-energy', against_depth('Energy of an operation', () => '\u00b5J', (x) => x.microjoules_per_operation, (x) => x.microjoules_per_operation_u));
+  data.groups.forEach((g, k) => {
+    draw('chart-latency-' + k, latency_of(g));
+    if (data.distributions[k] && data.distributions[k].length) draw('chart-distribution-' + k, distribution_of(g, data.distributions[k]));
+  });
 
   document.querySelectorAll('input[name=words]').forEach((input) => {
     input.checked = input.value === words;
