@@ -52,8 +52,9 @@ void make_maps(const ClockVisitor& clock, PowerSource& source) {
         rig::ClockMap map = rig::refit_two_sided(boot.exchanges);
         if (map.empty() && !boot.live.empty()) {
             map = boot.live;
-            source.warnings.push_back(
-                fmt::format("clock of boot {}: the exchanges allow no two-sided map, the live one is used", boot_id));
+            if (!boot.exchanges.empty())
+                source.warnings.push_back(
+                    fmt::format("clock of boot {}: the exchanges allow no two-sided map, the live one is used", boot_id));
         }
         source.exchanges += boot.exchanges.size();
         if (map.empty()) {

@@ -145,6 +145,30 @@ Arguments parse_arguments(int count, const char* const* values) {
     export_command->add_option("--from", from, "only from this time on, since the first phase, such as 10s");
     export_command->add_option("--to", to, "only up to this time");
 
+    ImportArguments imported;
+    CLI::App* import_command = app.add_subcommand(
+        "import", "another instrument's recording as a run directory, for analyze, report, compare and export");
+    import_command
+        ->add_option("FORMAT", imported.format,
+                     "quarch, joulescope, powersensor3, ppk2 (their CSV or text files), or csv: columns found by "
+                     "their names and units, or as --mapping says")
+        ->required()
+        ->check(CLI::IsMember({"quarch", "joulescope", "powersensor3", "ppk2", "csv"}));
+    import_command->add_option("FILE", imported.file, "the file")->required();
+    import_command->add_option("-o,--out", imported.out, "run directory, new or empty");
+    import_command->add_option("--mapping", imported.mapping,
+                               "JSON file that says which column is what (host/exchange/IMPORT.md)");
+    import_command->add_option("--volts", imported.volts, "voltage, where the file has none, such as 3.3")
+        ->check(CLI::Range(1e-3, 1e3));
+    import_command
+        ->add_option("--accuracy", imported.accuracy_percent,
+                     "of the instrument's power in percent (k = 2); without, no U is given")
+        ->check(CLI::Range(1e-6, 100.0));
+    import_command->add_option("--phases", imported.phases,
+                               "CSV file of label,from,to in seconds: parts of the recording that get figures");
+    import_command->add_option("--drive", imported.drive, "name of what was measured");
+    import_command->add_flag("--json", imported.json, "the result as JSON");
+
     ListArguments list;
     CLI::App* list_command = app.add_subcommand("list", "list rigs, targets, suites or models");
     list_command->add_option("WHAT", list.what, "rigs, targets, suites or models")
@@ -230,6 +254,7 @@ Arguments parse_arguments(int count, const char* const* values) {
     if (*report_command) return report;
     if (*compare_command) return compared;
     if (*export_command) return exported;
+    if (*import_command) return imported;
     if (*list_command) return list;
     if (*serve_command) return serve;
     if (*update_command) return update;

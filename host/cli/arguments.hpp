@@ -49,6 +49,15 @@ struct ExportArguments {
     bool every_sample = false;
     std::optional<Nanoseconds> resolution, from, to;
 };
+struct ImportArguments {
+    std::string format, file;
+    std::string out;      // run directory; empty = wattrig-runs/DATE-TIME-import
+    std::string mapping;  // JSON file
+    std::string phases;   // CSV file
+    std::string drive;
+    std::optional<double> volts, accuracy_percent;
+    bool json = false;
+};
 struct ListArguments {
     std::string what;  // rigs, targets, suites, models
     bool json = false;
@@ -84,8 +93,8 @@ struct Ended {
 };
 
 using Arguments =
-    std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments, ListArguments,
-                 DoctorArguments, ServeArguments, UpdateArguments, PowerArguments, StatesArguments>;
+    std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments, ImportArguments,
+                 ListArguments, DoctorArguments, ServeArguments, UpdateArguments, PowerArguments, StatesArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

@@ -25,6 +25,7 @@ int analyze(const AnalyzeArguments& arguments);
 int report(const ReportArguments& arguments);
 int compare(const CompareArguments& arguments);
 int export_run(const ExportArguments& arguments);
+int import_file(const ImportArguments& arguments);
 int list(const ListArguments& arguments);
 int doctor(const DoctorArguments& arguments);
 int install_rule();  // doctor --install-udev-rule

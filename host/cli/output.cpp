@@ -1,6 +1,8 @@
 #include "host/cli/output.hpp"
 
+#include <cctype>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +23,30 @@ void print_json(const nlohmann::json& value) {
 
 void print_result(const analysis::RunResult& result) {
     print_text(report::text_report(result, {.utf8 = utf8_wanted(), .columns = output_columns()}));
+}
+
+std::string now_text(const char* format) {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    localtime_r(&now, &parts);
+    char text[64];
+    return {text, std::strftime(text, sizeof text, format, &parts)};
+}
+
+std::string default_directory(const std::string& suite) {
+    // A suite from a file has a path for a name at most in its own words.
+    std::string name = suite;
+    for (char& c : name)
+        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '-';
+    const std::string path = "wattrig-runs/" + name + "-" + now_text("%Y-%m-%d-%H%M%S");
+    std::string free = path;
+    for (int k = 2; std::filesystem::exists(free); ++k) free = path + "-" + std::to_string(k);
+    return free;
+}
+
+void remove_if_empty(const recording::RunDirectory& directory) {
+    std::error_code ignored;
+    if (std::filesystem::is_empty(directory.path(), ignored)) std::filesystem::remove(directory.path(), ignored);
 }
 
 Result<void> write_result(const recording::RunDirectory& directory, const analysis::RunResult& result) {

@@ -18,25 +18,6 @@
 namespace wattrig::cli {
 namespace {
 
-std::string now_text(const char* format) {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    localtime_r(&now, &parts);
-    char text[64];
-    return {text, std::strftime(text, sizeof text, format, &parts)};
-}
-
-std::string default_directory(const std::string& suite) {
-    // A suite from a file has a path for a name at most in its own words.
-    std::string name = suite;
-    for (char& c : name)
-        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '-';
-    const std::string path = "wattrig-runs/" + name + "-" + now_text("%Y-%m-%d-%H%M%S");
-    std::string free = path;
-    for (int k = 2; std::filesystem::exists(free); ++k) free = path + "-" + std::to_string(k);
-    return free;
-}
-
 std::string file_name_of(const std::string& suite) { return std::filesystem::path(suite).stem().string(); }
 
 const char* kind_word(suites::StepKind kind) {
@@ -184,8 +165,7 @@ class Run {
   private:
     // Nothing was measured: an empty directory of ours is not left behind.
     int give_up(const recording::RunDirectory& directory, const Error& error) const {
-        std::error_code ignored;
-        if (std::filesystem::is_empty(directory.path(), ignored)) std::filesystem::remove(directory.path(), ignored);
+        remove_if_empty(directory);
         return refuse(error);
     }
     int finish(const recording::RunDirectory& directory) {

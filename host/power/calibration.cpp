@@ -115,20 +115,23 @@ Json to_json(const Calibration& calibration) {
     Json rails = Json::array();
     for (const RailCalibration& rail : calibration.rails)
         if (rail.v_gain != 0) rails.push_back(write(rail, rail_keys));
-    return {{"schema", schema},
-            {"serial", calibration.serial},
-            {"date", calibration.date},
-            {"reference", calibration.reference},
-            {"simulated", calibration.simulated},
-            {"front_end", write(calibration.front_end, front_end_keys)},
-            {"rails", rails}};
+    Json json = {{"schema", schema},
+                 {"serial", calibration.serial},
+                 {"date", calibration.date},
+                 {"reference", calibration.reference},
+                 {"simulated", calibration.simulated},
+                 {"front_end", write(calibration.front_end, front_end_keys)},
+                 {"rails", rails}};
+    if (!calibration.uncertainty_known) json["uncertainty_known"] = false;
+    return json;
 }
 
 Result<Calibration> calibration_from_json(const Json& json, const std::string& where) {
     if (!json.is_object())
         return bad_input(fmt::format("{}: expected an object with schema {}, came {}", where, schema, json.type_name()));
     for (const auto& [name, value] : json.items()) {
-        constexpr std::string_view known[] = {"schema", "serial", "date", "reference", "simulated", "front_end", "rails"};
+        constexpr std::string_view known[] = {"schema",    "serial", "date", "reference", "simulated", "uncertainty_known",
+                                              "front_end", "rails"};
         if (std::find(std::begin(known), std::end(known), name) == std::end(known))
             return bad_input(fmt::format("{}: {}: expected no such key, came {}", where, name, shown(json, name)));
     }
@@ -141,6 +144,12 @@ Result<Calibration> calibration_from_json(const Json& json, const std::string& w
     if (!json.contains("simulated") || !json["simulated"].is_boolean())
         return bad_input(fmt::format("{}: simulated: expected true or false, came {}", where, shown(json, "simulated")));
     calibration.simulated = json["simulated"].get<bool>();
+    if (json.contains("uncertainty_known")) {
+        if (!json["uncertainty_known"].is_boolean())
+            return bad_input(
+                fmt::format("{}: uncertainty_known: expected true or false, came {}", where, shown(json, "uncertainty_known")));
+        calibration.uncertainty_known = json["uncertainty_known"].get<bool>();
+    }
     if (json.contains("front_end"))
         if (auto done = read(json["front_end"], front_end_keys, calibration.front_end, where, "front_end"); !done)
             return done.error();

@@ -60,6 +60,7 @@ struct Calibration {
     std::string date;       // ISO 8601
     std::string reference;  // what it was calibrated against
     bool simulated = false;
+    bool uncertainty_known = true;  // false: of an instrument that states none; then every U is "not known"
     FrontEnd front_end;
     std::array<RailCalibration, 2> rails;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -53,6 +54,7 @@ double PowerUncertainty::expanded() const {
     // Alignment and coverage are rectangular. Where one of them is more than half of the variance, 2 u would claim more than
     // 95 %, and the interval comes from the distribution itself.
     const double variance = square(standard());
+    if (!std::isfinite(variance)) return std::numeric_limits<double>::quiet_NaN();  // of an instrument that states none
     if (square(alignment) <= variance / 2 && square(coverage) <= variance / 2) return 2 * standard();
     const double gauss = std::sqrt(std::max(0.0, variance - square(alignment) - square(coverage)));
     return monte_carlo_half_width(gauss, alignment, coverage);
@@ -100,6 +102,8 @@ PowerUncertainty budget(const BudgetInput& input, const Calibration& calibration
             u.alignment =
                 std::hypot(u.alignment, input.edge_half_width[e] / std::numbers::sqrt3 * input.edge_step[e] / input.seconds);
     u.coverage = input.coverage;
+    // Of an instrument that states nothing, nothing can be said: not zero.
+    if (!calibration.uncertainty_known) u.reference = std::numeric_limits<double>::quiet_NaN();
     return u;
 }
 
