@@ -258,7 +258,7 @@ std::string fio_json(const analysis::RunResult& result, const std::string& versi
     for (const PhaseResult& phase : result.phases)
         if (phase.phase.has_io && phase.phase.complete) jobs.push_back(job_of(phase, result, static_cast<int>(jobs.size())));
     json["disk_util"] = Json::array();
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace wattrig::exchange

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include <cmath>
 
 #include "host/exchange/export.hpp"
+#include "host/report/escape.hpp"
 
 namespace wattrig::exchange {
 namespace {
@@ -10,14 +14,17 @@ namespace {
 using analysis::Figure;
 using analysis::PhaseResult;
 
+// A line feed is the format's own to escape; other control characters would speak to a terminal.
 std::string escaped(const std::string& text) {
     std::string out;
-    for (const char c : text) {
-        if (c == '\\' || c == '"') out += '\\';
-        if (c == '\n')
-            out += "\\n";
-        else
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        if (begin > 0) out += "\\n";
+        for (const char c : report::clean_utf8(std::string_view(text).substr(begin, end - begin))) {
+            if (c == '\\' || c == '"') out += '\\';
             out += c;
+        }
+        begin = end + 1;
     }
     return out;
 }

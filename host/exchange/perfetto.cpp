@@ -17,7 +17,7 @@ constexpr int process = 1, phase_thread = 1;
 constexpr std::uint64_t most_counter_rows = 50'000;  // what the viewers scroll through with ease
 
 std::string microseconds(Nanoseconds time) { return decimal_time(time, 3); }
-std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace); }
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Result<void> export_perfetto(const recording::RunDirectory& directory, const Tra
         text += fmt::format(",\n{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"name\":{},\"cat\":{},\"ts\":{},\"dur\":{},\"args\":{}}}",
                             process, phase_thread, quoted(phase.label), quoted(phase.kind),
                             microseconds(phase.outcome.begin - zero), microseconds(end - phase.outcome.begin),
-                            arguments.dump(-1, ' ', false, Json::error_handler_t::replace));
+                            arguments.dump(-1, ' ', true, Json::error_handler_t::replace));
     }
     if (auto written = sink(text); !written) return written.error();
 

@@ -137,6 +137,71 @@ def test_hostile_target_name_is_harmless():
     expect("\x1b" not in done.stderr and "\x07" not in done.stderr, repr(done.stderr))
 
 
+HOSTILE = "\x1b]0;owned\x07\x1b[2J</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\r\n\"'&"
+
+
+def test_hostile_run_directory_is_harmless():
+    """Every string of a run from somewhere else is somebody else's: none becomes a command of the terminal or a tag of a page."""
+    def poisoned(value):
+        if isinstance(value, dict):
+            return {k: poisoned(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [poisoned(v) for v in value]
+        return value + HOSTILE if isinstance(value, str) and value not in KEPT_VALUES else value
+    KEPT_VALUES = {"wattrig.run/1", "wattrig.calibration/1", "exact", "io", "idle", "begin", "end", "time"}
+    with tempfile.TemporaryDirectory() as parent:
+        folder = pathlib.Path(parent) / "run"
+        expect(run_short(str(folder), "--quiet").returncode == 0, "run")
+        run = json.loads((folder / "run.json").read_text())
+        calibration = run["calibration"]
+        run = poisoned(run)
+        run["calibration"] = {**calibration, "serial": "x" + HOSTILE, "reference": HOSTILE}
+        (folder / "run.json").write_text(json.dumps(run))
+        lines = []
+        for line in (folder / "phases.jsonl").read_text().splitlines():
+            phase = json.loads(line)
+            for key in ("step", "label"):
+                phase[key] += HOSTILE
+            if "warnings" in phase:
+                phase["warnings"] = [HOSTILE]
+                phase["engine"] = HOSTILE
+            lines.append(json.dumps(phase))
+        (folder / "phases.jsonl").write_text("\n".join(lines) + "\n")
+        twin = pathlib.Path(parent) / "twin"
+        said = []
+        for arguments in (("analyze", folder), ("report", folder), ("export", folder, "--format", "openmetrics"), ("export", folder, "--format", "fio"),
+                          ("compare", folder, folder, "--mixed", "--out", twin)):
+            done = wattrig(*map(str, arguments))
+            expect(done.returncode in (0, 1, 2), f"{arguments[0]}: {done.returncode} {done.stderr}")
+            said.append((arguments[0], done.stdout + done.stderr))
+        for name, text in said:
+            bad = [c for c in text if (ord(c) < 0x20 and c != "\n") or c in "\u202e\x7f"]
+            expect(not bad, f"{name} sends {bad[:3]!r} to the terminal")
+        pages = [folder / "report.html", *twin.glob("*.html")]
+        expect(len(pages) == 2, pages)
+        for page in pages:
+            text = page.read_text(encoding="utf-8")
+            expect("<script>alert" not in text and "<img src=x" not in text, f"{page.name}: a string became a tag")
+            expect("\x1b" not in text and "\u202e" not in text, f"{page.name}: control characters")
+
+
+def test_suite_cannot_write_elsewhere():
+    with tempfile.TemporaryDirectory() as parent:
+        suite = json.loads((pathlib.Path(__file__).resolve().parents[1] / "faults/suite.json").read_text())
+        suite["name"] = "../../../elsewhere"
+        suite["defaults"]["runtime"] = "0.1 s"
+        place = pathlib.Path(parent) / "a/b/c"
+        place.mkdir(parents=True)
+        (place / "suite.json").write_text(json.dumps(suite))
+        done = wattrig("run", "suite.json", "--target", "sim:client-1tb", "--quiet", cwd=place)
+        expect(done.returncode in (0, 2), done.stderr)
+        made = [p for p in pathlib.Path(parent).rglob("*") if p.is_dir() and p != place and place not in p.parents and p not in place.parents]
+        expect(not made, f"a suite's name led to {made}")
+        for name in ("../suite", "/etc/passwd", "..", "a/../../b"):
+            done = wattrig("run", name, "--target", "sim:client-1tb", "--plan", cwd=place)
+            expect(done.returncode in (1, 2) and done.stderr.count("\n") == 1, f"{name}: {done.returncode} {done.stderr}")
+
+
 def run_short(folder, *more, env=None):
     return wattrig("run", "quick", "--target", "sim:client-1tb", *SHORT, "--out", folder, *more, env=env)
 

@@ -23,6 +23,8 @@ CLOCK = re.compile(r'\b(sleep_for|sleep_until|nanosleep|usleep|steady_clock|syst
 MAY_READ_CLOCK = {"host/base/clock.hpp", "host/base/clock.cpp", "host/io/threaded.cpp", "host/io/virtual.cpp",
                   "host/io/uring_backend.cpp",
                   "host/rig/tcp_link.cpp", "host/rig/usb_link.cpp", "host/rig/serve.cpp", "host/runner/wait.cpp", "host/runner/wait.hpp"}
+# The program runs as whoever started it: no file of it changes users or hands itself capabilities.
+PRIVILEGE = re.compile(r'\b(set(e|re|res|fs)?[ug]id|cap_set_proc|setgroups)\s*\(')
 LONGEST = 700
 FORBIDDEN = [re.compile(p) for p in (r'/(wo' r'rk|ro' r'ot)/[a-z.]', r'\bTO' r'DO\b', r'\bFIX' r'ME\b', r'\bXX' r'X\b', r'NOLINT(?!NEXTLINE\()',
                                      r'registry\.npm' r'js', r'deb\.deb' r'ian\.org')]
@@ -78,6 +80,8 @@ def check(root):
                     problems.append(f"{name}:{number}: of the firmware, {folder} may include the protocol alone")
                 elif include.group(1) in HEAVY_WRAPPERS and path.suffix == ".hpp" and name not in HEAVY_WRAPPERS:
                     problems.append(f"{name}:{number}: {include.group(1)} is for .cpp files alone")
+            if folder.startswith("host/") and PRIVILEGE.search(line.split("//")[0]):
+                problems.append(f"{name}:{number}: the program never changes its user or its capabilities: {line.strip()[:100]}")
             if path.suffix == ".hpp" and name not in HEAVY_WRAPPERS and HEAVY.match(line):
                 problems.append(f"{name}:{number}: a header pulls a heavy library: {line.strip()}")
             if name not in MAY_READ_CLOCK and not name.startswith("host/cli/") and CLOCK.search(line.split("//")[0]):
@@ -93,6 +97,7 @@ PLANTED = {
     "host/power/e.cpp": "int x;\n" * (LONGEST + 1),
     "host/power/f.cpp": "// TO" "DO later\n",
     "host/power/g.cpp": '#include "energy.hpp"\n',
+    "host/cli/h.cpp": "if (::setuid(0) != 0) return 1;\n",
 }
 
 
