@@ -169,6 +169,26 @@ Arguments parse_arguments(int count, const char* const* values) {
     import_command->add_option("--drive", imported.drive, "name of what was measured");
     import_command->add_flag("--json", imported.json, "the result as JSON");
 
+    RecordArguments record;
+    CLI::App* record_command = app.add_subcommand("record",
+                                                  "power while another program runs; its exit code is passed on (125: the "
+                                                  "recording failed, 126, 127: it could not be started)");
+    record_command->add_option("COMMAND", record.command, "the program and its arguments, after --")->required();
+    record_command->add_option("--rig", record.rig, "usb (default), usb:SERIAL, tcp:HOST:PORT, sim[:MODEL]");
+    record_command->add_option("--calibration", record.calibration, "calibration of the rig (JSON)");
+    record_command->add_option("--seed", record.seed, "of the simulated rig");
+    record_command->add_option("-o,--out", record.out, "run directory, new or empty (default: wattrig-runs/record-DATE-TIME)");
+    record_command->add_option("--label", record.label, "name of the phase (default: the command)");
+    record_command->add_flag("--json", record.json, "after the command: the result as JSON instead of the table");
+    record_command->add_flag("-q,--quiet", record.quiet, "no table after the command");
+
+    MarkArguments mark;
+    CLI::App* mark_command = app.add_subcommand("mark", "a mark in the recording that `wattrig record` makes of this program");
+    mark_command->add_option("TEXT", mark.text, "what happens now")->required();
+    mark_command->add_flag("--begin", mark.begin, "a phase of this name begins");
+    mark_command->add_flag("--end", mark.end, "it ends");
+    mark_command->add_option("--socket", mark.socket, "socket of the recording (default: WATTRIG_MARK_SOCKET)");
+
     ListArguments list;
     CLI::App* list_command = app.add_subcommand("list", "list rigs, targets, suites or models");
     list_command->add_option("WHAT", list.what, "rigs, targets, suites or models")
@@ -255,6 +275,11 @@ Arguments parse_arguments(int count, const char* const* values) {
     if (*compare_command) return compared;
     if (*export_command) return exported;
     if (*import_command) return imported;
+    if (*record_command) {
+        record.command_line.assign(values, values + count);
+        return record;
+    }
+    if (*mark_command) return mark;
     if (*list_command) return list;
     if (*serve_command) return serve;
     if (*update_command) return update;

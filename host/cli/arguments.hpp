@@ -58,6 +58,18 @@ struct ImportArguments {
     std::optional<double> volts, accuracy_percent;
     bool json = false;
 };
+struct RecordArguments {
+    std::vector<std::string> command;
+    std::string rig = "usb";
+    std::string calibration, out, label;
+    std::uint64_t seed = 1;
+    bool json = false, quiet = false;
+    std::vector<std::string> command_line;
+};
+struct MarkArguments {
+    std::string text, socket;
+    bool begin = false, end = false;
+};
 struct ListArguments {
     std::string what;  // rigs, targets, suites, models
     bool json = false;
@@ -92,9 +104,9 @@ struct Ended {
     int exit_code = 0;
 };
 
-using Arguments =
-    std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments, ImportArguments,
-                 ListArguments, DoctorArguments, ServeArguments, UpdateArguments, PowerArguments, StatesArguments>;
+using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments,
+                               ImportArguments, RecordArguments, MarkArguments, ListArguments, DoctorArguments, ServeArguments,
+                               UpdateArguments, PowerArguments, StatesArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

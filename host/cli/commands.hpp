@@ -26,6 +26,8 @@ int report(const ReportArguments& arguments);
 int compare(const CompareArguments& arguments);
 int export_run(const ExportArguments& arguments);
 int import_file(const ImportArguments& arguments);
+int record(const RecordArguments& arguments);
+int mark(const MarkArguments& arguments);
 int list(const ListArguments& arguments);
 int doctor(const DoctorArguments& arguments);
 int install_rule();  // doctor --install-udev-rule

@@ -19,6 +19,8 @@ struct Command {
     int operator()(const CompareArguments& arguments) const { return compare(arguments); }
     int operator()(const ExportArguments& arguments) const { return export_run(arguments); }
     int operator()(const ImportArguments& arguments) const { return import_file(arguments); }
+    int operator()(const RecordArguments& arguments) const { return record(arguments); }
+    int operator()(const MarkArguments& arguments) const { return mark(arguments); }
     int operator()(const ListArguments& arguments) const { return list(arguments); }
     int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
     int operator()(const ServeArguments& arguments) const { return serve_rig(arguments); }

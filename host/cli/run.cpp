@@ -27,6 +27,7 @@ const char* kind_word(suites::StepKind kind) {
         case suites::StepKind::cool_off: return "cool off";
         case suites::StepKind::fill: return "fill";
         case suites::StepKind::purge: return "purge";
+        case suites::StepKind::command: return "command";
         case suites::StepKind::unsupported: return "NOT YET";
     }
     return "";

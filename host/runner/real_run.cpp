@@ -31,9 +31,9 @@ class CaptureThread {
     // Whether the host puts it before ordinary threads.
     [[nodiscard]] bool urgent() const { return urgent_.load(std::memory_order_relaxed); }
     // A marker goes through the capture's thread: the recorder has one producer.
-    void mark(const std::string& text) {
+    void mark(const std::string& text, HostTime when) {
         Marker marker;
-        marker.when = wait_clock_now();
+        marker.when = when;
         marker.size = std::min(text.size(), marker.text.size());
         std::copy_n(text.begin(), marker.size, marker.text.begin());
         markers_.push(marker);
@@ -120,10 +120,15 @@ class RealStage final : public Stage {
         if (run_.set_taps) run_.set_taps({});
         return outcome;
     }
+    Result<CommandOutcome> run_command(const std::vector<std::string>& command, const std::function<void()>& each) override {
+        return run_child(command, stop_, each, [this](const Mark& mark) {
+            if (thread_) thread_->mark(mark.text, mark.when);
+        });
+    }
     void pass_until(HostTime until, bool stoppable) override { waiter_.wait_until(until, stoppable ? stop_ : nullptr); }
     Nanoseconds slice() const override { return 200ms; }
     CaptureStatus capture() override { return capture_->status(); }
-    void mark(const std::string& text) override { thread_->mark(text); }
+    void mark(const std::string& text) override { thread_->mark(text, wait_clock_now()); }
     Result<void> end_capture() override {
         thread_->end();
         memory_lock_.reset();  // the analysis reads the recording, which need not stay

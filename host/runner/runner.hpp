@@ -57,7 +57,8 @@ struct RunSummary {
     bool interrupted = false;
     std::uint32_t phases = 0;
     std::uint64_t io_errors = 0;
-    bool rig_lost = false;  // the run went on without power from some point
+    int command_status = 0;  // of the last command, as a shell has it
+    bool rig_lost = false;   // the run went on without power from some point
     std::vector<std::string> warnings;
 };
 // What a plan asks for and this version cannot do, as one sentence; to be asked before anything is created.

@@ -42,6 +42,9 @@ class VirtualStage final : public Stage {
         options.progress = progress;
         return io::run_virtual(workload, *run_.drive, loop_, options);
     }
+    Result<CommandOutcome> run_command(const std::vector<std::string>&, const std::function<void()>&) override {
+        return bad_input("a command runs in real time: expected a real rig, or the simulated one beside real I/O");
+    }
     void pass_until(HostTime until, bool stoppable) override {
         if (stoppable && stop_ && stop_->load(std::memory_order_relaxed)) return;
         loop_.advance_to(until, run_.drive);

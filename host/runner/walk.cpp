@@ -29,6 +29,7 @@ const char* phase_kind(StepKind kind) {
         case StepKind::cool_off: return "cool_off";
         case StepKind::fill: return "precondition";
         case StepKind::purge: return "purge";
+        case StepKind::command: return "command";
         case StepKind::unsupported: break;
     }
     return "unsupported";
@@ -173,6 +174,8 @@ class Walk {
             phase.outcome = std::move(*outcome);
             judge(phase);
             rounds_.track(step_number_ - 1, phase.outcome);
+        } else if (step.kind == StepKind::command) {
+            return finish_command(step, phase);
         } else {
             const HostTime end = idle(step);
             phase.outcome.measured_end = phase.outcome.end = end;
@@ -181,6 +184,52 @@ class Walk {
         phase.complete = true;
         if (setup_.rig) stage_.mark("end " + step.label);
         return patiently([&] { return directory_.append_phase_end(phase); });
+    }
+
+    // The command as one phase, and after it one for each pair of its marks "begin NAME" and "end NAME".
+    Result<void> finish_command(const suites::Step& step, recording::PhaseRecord& phase) {
+        auto outcome = stage_.run_command(step.command, [&] { report({}, step); });
+        if (!outcome) return outcome.error();
+        summary_.command_status = outcome->status;
+        const auto set_times = [](recording::PhaseRecord& record, HostTime begin, HostTime end) {
+            record.outcome.begin = record.outcome.measured_begin = begin;
+            record.outcome.end = record.outcome.measured_end = end;
+            record.complete = true;
+        };
+        set_times(phase, outcome->begin, outcome->end);
+        if (outcome->status != 0) phase.warnings.push_back(fmt::format("the command ended with exit code {}", outcome->status));
+        if (stopping()) phase.warnings.emplace_back("ended early: interrupted");
+        if (setup_.rig) stage_.mark("end " + step.label);
+        if (auto ended = patiently([&] { return directory_.append_phase_end(phase); }); !ended) return ended;
+
+        std::vector<std::pair<std::string, HostTime>> open;
+        const auto write = [&](const std::string& label, HostTime begin, HostTime end, bool closed) -> Result<void> {
+            recording::PhaseRecord marked;
+            marked.number = summary_.phases++;
+            marked.step = step.name;
+            marked.label = label;
+            marked.kind = "marked";
+            if (!closed) marked.warnings.emplace_back("its end was not marked: it lasts to the end of the command");
+            marked.outcome.begin = begin;
+            if (auto begun = directory_.append_phase_begin(marked); !begun) return begun;
+            set_times(marked, begin, end);
+            return directory_.append_phase_end(marked);
+        };
+        for (const Mark& mark : outcome->marks) {
+            if (mark.text.starts_with("begin ")) open.emplace_back(mark.text.substr(6), mark.when);
+            if (!mark.text.starts_with("end ")) continue;
+            const std::string name = mark.text.substr(4);
+            const auto found = std::find_if(open.rbegin(), open.rend(), [&](const auto& begun) { return begun.first == name; });
+            if (found == open.rend()) {
+                warn(fmt::format("the mark \"end {}\" has no begin", name));
+                continue;
+            }
+            if (auto written = write(name, found->second, mark.when, true); !written) return written;
+            open.erase(std::next(found).base());
+        }
+        for (const auto& [name, begin] : open)
+            if (auto written = write(name, begin, outcome->end, false); !written) return written;
+        return {};
     }
 
     // Writes into the run directory; a full disk gets time to have room again.

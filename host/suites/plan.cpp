@@ -114,6 +114,7 @@ std::optional<Nanoseconds> expected_time(const Step& step) {
         case StepKind::io: break;
         case StepKind::fill:
         case StepKind::purge:
+        case StepKind::command:
         case StepKind::unsupported: return std::nullopt;
     }
     const io::Workload& workload = step.workload;

@@ -20,6 +20,7 @@ enum class StepKind {
     cool_off,     // idle until the temperature is back, at most `duration`
     fill,         // sequential write over the region so that reads count
     purge,        // files: recreate; devices: discard, format, sanitize (with NVMe control)
+    command,      // run `command`, a program of the user's
     unsupported,  // a step of a method this version cannot carry out yet: the plan says so and the run refuses
 };
 
@@ -32,6 +33,7 @@ struct Step {
     double within_kelvin = 1;  // cool_off: over before `duration` when the drive is this near to its temperature at the start
     std::vector<std::pair<std::string, std::string>> parameters;  // axes of the table, in the suite's order
     bool scored = true;
+    std::vector<std::string> command;
     std::string condition_note;  // why it is left out (or, for unsupported: what is missing), for the result; empty = runs
 };
 

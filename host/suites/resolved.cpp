@@ -15,6 +15,7 @@ const char* kind_text(StepKind kind) {
         case StepKind::cool_off: return "cool_off";
         case StepKind::fill: return "fill";
         case StepKind::purge: return "purge";
+        case StepKind::command: return "command";
         case StepKind::unsupported: return "unsupported";
     }
     return "";

@@ -11,10 +11,12 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 PROGRAM = str(pathlib.Path(sys.argv[1]).resolve())
 SHORT = ["--set", "runtime=0.3s"]
@@ -183,6 +185,67 @@ def test_hostile_run_directory_is_harmless():
             text = page.read_text(encoding="utf-8")
             expect("<script>alert" not in text and "<img src=x" not in text, f"{page.name}: a string became a tag")
             expect("\x1b" not in text and "\u202e" not in text, f"{page.name}: control characters")
+
+
+def recorded(folder, *command, more=()):
+    done = wattrig("record", "--rig", "sim", "--out", folder, "--quiet", *more, "--", *command)
+    result = pathlib.Path(folder) / "result.json"
+    return done, json.loads(result.read_text()) if result.exists() else None
+
+
+def test_record_passes_the_exit_code_on():
+    with tempfile.TemporaryDirectory() as parent:
+        for number, (command, code) in enumerate(((["sh", "-c", "echo out; echo err >&2; exit 7"], 7), (["true"], 0), (["sh", "-c", "kill -TERM $$"], 143))):
+            done, result = recorded(f"{parent}/{number}", *command)
+            expect(done.returncode == code, f"{command}: expected {code}, came {done.returncode}: {done.stderr}")
+            expect(result["complete"] and result["phases"][0]["kind"] == "command" and result["power_simulated"], command)
+            if code == 7:
+                expect(done.stdout == "out\n" and "err\n" in done.stderr, f"the command's output: {done.stdout!r} {done.stderr!r}")
+        for command, code in ((["/no/such/program"], 127), ([parent], 126)):
+            done, _ = recorded(f"{parent}/missing{code}", *command)
+            expect(done.returncode == code and command[0] in done.stderr, f"{command}: {done.returncode} {done.stderr}")
+        done = wattrig("record", "--rig", "none", "--", "true")
+        expect(done.returncode == 125 and "--rig" in done.stderr, f"{done.returncode} {done.stderr}")
+
+
+def test_record_marks_become_phases():
+    """From the command line, and from a C program with the one header."""
+    with tempfile.TemporaryDirectory() as parent:
+        script = "sleep 0.3; $W mark --begin one; sleep 0.6; $W mark --end one; $W mark 'just a note'; $W mark --begin open; sleep 0.2"
+        os.environ["W"] = PROGRAM
+        done, result = recorded(f"{parent}/shell", "sh", "-c", script)
+        expect(done.returncode == 0, done.stderr)
+        phases = {p["label"]: p for p in result["phases"]}
+        one, whole = phases["one"], result["phases"][0]
+        length = (one["end_ns"] - one["begin_ns"]) / 1e9
+        expect(0.6 <= length < 2 and whole["begin_ns"] < one["begin_ns"] and one["end_ns"] < whole["end_ns"], f"one lasts {length} s")
+        expect(abs(one["watts"]["value"] / whole["watts"]["value"] - 1) < 0.01, "an idle drive draws the same in both")
+        expect("was not marked" in phases["open"]["warnings"][0], phases["open"]["warnings"])
+        expect(wattrig("mark", "x", env={"WATTRIG_MARK_SOCKET": ""}).returncode != 0, "a mark without a recording")
+        if shutil.which("cc"):
+            header = pathlib.Path(__file__).resolve().parents[2] / "host/runner"
+            source = pathlib.Path(parent) / "marks.c"
+            source.write_text('#include "wattrig_mark.h"\nint main(void) { wattrig_mark("begin c"); usleep(300000); return wattrig_mark("end c"); }\n')
+            subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-I", str(header), "-o", f"{parent}/marks", str(source)], check=True)
+            done, result = recorded(f"{parent}/c", f"{parent}/marks")
+            expect(done.returncode == 0 and [p["label"] for p in result["phases"]][1:] == ["c"], f"{done.returncode} {done.stderr}")
+            length = (result["phases"][1]["end_ns"] - result["phases"][1]["begin_ns"]) / 1e9
+            expect(0.3 <= length < 1.5, f"c lasts {length} s")
+
+
+def test_record_ctrl_c_ends_the_command():
+    with tempfile.TemporaryDirectory() as parent:
+        process = subprocess.Popen([PROGRAM, "record", "--rig", "sim", "--out", f"{parent}/run", "--quiet", "--", "sleep", "60"], stderr=subprocess.PIPE, text=True)
+        lines = pathlib.Path(parent) / "run/phases.jsonl"
+        for _ in range(600):
+            if lines.exists() and lines.read_text().count("\n") >= 1:
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)  # to this program alone: it hands the wish on
+        process.communicate(timeout=60)
+        expect(process.returncode == 128 + signal.SIGTERM, process.returncode)
+        result = json.loads((pathlib.Path(parent) / "run/result.json").read_text())
+        expect(result["interrupted"] and result["phases"][0]["watts"]["value"] > 0, "no valid result")
 
 
 def test_suite_cannot_write_elsewhere():

@@ -39,6 +39,16 @@ class PaperStage final : public Stage {
         }
         return outcome;
     }
+    Result<CommandOutcome> run_command(const std::vector<std::string>&, const std::function<void()>& each) override {
+        CommandOutcome outcome;
+        outcome.begin = now_;
+        now_ += 10s;
+        outcome.end = now_;
+        outcome.status = 3;
+        outcome.marks = command_marks;
+        each();
+        return outcome;
+    }
     void pass_until(HostTime until, bool) override { now_ = std::max(now_, until); }
     Nanoseconds slice() const override { return 1s; }
     CaptureStatus capture() override { return status; }
@@ -63,6 +73,7 @@ class PaperStage final : public Stage {
     int growth = 0;  // operations that each phase has more than the last
     int phases = 0, fail_in = 0, stop_in = 0, lose_in = 0, recording_ends_in = 0;
     io::StopFlag* stop = nullptr;
+    std::vector<Mark> command_marks;
     CaptureStatus status;
     std::vector<std::string> marks;
     std::vector<double> temperatures;
@@ -167,6 +178,38 @@ TEST_F(WalkTest, ARecordingThatEndsStopsTheRunAndSaysWhere) {
     EXPECT_THAT(labels(), ElementsAre("a", "b"));
     EXPECT_TRUE(stop);  // the engine looks at it within a phase
     EXPECT_FALSE(run_json()["complete"].get<bool>());
+}
+
+TEST_F(WalkTest, ACommandIsAPhaseAndSoIsEachPairOfItsMarks) {
+    suites::Step step;
+    step.kind = suites::StepKind::command;
+    step.name = step.label = "sleep 10";
+    plan.steps = {step};
+    const auto at = [](int s) { return HostTime(std::chrono::seconds(s)); };
+    stage.command_marks = {{at(1), "begin a"}, {at(2), "begin b"}, {at(3), "note"},   {at(4), "end b"},
+                           {at(5), "end a"},   {at(6), "end c"},   {at(7), "begin d"}};
+    const auto summary = run();
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_EQ(summary->command_status, 3);
+    EXPECT_THAT(labels(), ElementsAre("sleep 10", "b", "a", "d"));
+    const auto phases = *directory->read_phases();
+    EXPECT_EQ(phases[1].outcome.begin, at(2));
+    EXPECT_EQ(phases[1].outcome.end, at(4));
+    EXPECT_EQ(phases[2].outcome.end, at(5));
+    EXPECT_EQ(phases[3].outcome.end, phases[0].outcome.end);
+    EXPECT_THAT(phases[3].warnings, ElementsAre(HasSubstr("was not marked")));
+    EXPECT_THAT(summary->warnings, ElementsAre(HasSubstr("\"end c\" has no begin")));
+}
+
+TEST(Marks, OnlyWhatIsOneIsTaken) {
+    const HostTime now(100s);
+    EXPECT_EQ(parse_mark("wattrig-mark 1 99000000000 begin x", now)->when, HostTime(99s));
+    EXPECT_EQ(parse_mark("wattrig-mark 1 99000000000 a\x1b[2Jb\n", now)->text, "a [2Jb");
+    for (const char* bad : {"", "wattrig-mark", "wattrig-mark 2 99000000000 x", "wattrig-mark 1 x y",
+                            "wattrig-mark 1 99000000000", "wattrig-mark 1 99000000000 ", "wattrig-mark 1 101000000000 later",
+                            "wattrig-mark 1 1 old", "wattrig-mark 1 -5 x", "wattrig-mark 1 99999999999999999999 x"})
+        EXPECT_FALSE(parse_mark(bad, now)) << bad;
+    EXPECT_EQ(parse_mark("wattrig-mark 1 99000000000 " + std::string(2000, 'x'), now)->text.size(), 300u);
 }
 
 TEST_F(WalkTest, ALostRigDoesNotEndTheRun) {
