@@ -51,6 +51,25 @@ function(wattrig_library name)
   endif()
 endfunction()
 
+# wattrig_assets(OUT NAME:FILE ...)
+# Files as bytes of a library: OUT is the source to add to it, symbols are wattrig_NAME_begin and wattrig_NAME_end.
+enable_language(ASM)
+function(wattrig_assets out)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${out}.S)
+  set(text "/* made by CMake */\n.section .rodata\n")
+  set(files)
+  foreach(asset ${ARGN})
+    string(REGEX MATCH "^([^:]+):(.*)$" unused ${asset})
+    list(APPEND files ${CMAKE_MATCH_2})
+    string(APPEND text ".global wattrig_${CMAKE_MATCH_1}_begin\n.global wattrig_${CMAKE_MATCH_1}_end\n"
+                       "wattrig_${CMAKE_MATCH_1}_begin:\n.incbin \"${CMAKE_MATCH_2}\"\nwattrig_${CMAKE_MATCH_1}_end:\n.byte 0\n")
+  endforeach()
+  string(APPEND text ".section .note.GNU-stack,\"\",%progbits\n")
+  file(CONFIGURE OUTPUT ${source} CONTENT "${text}" @ONLY)
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${files}")
+  set(${out} ${source} PARENT_SCOPE)
+endfunction()
+
 # wattrig_test(NAME LABEL unit|golden|sim|... SOURCES ... [DEPENDS ...] [TIMEOUT seconds])
 # A GoogleTest program; each of its tests is one test of CTest and carries the label.
 include(GoogleTest)

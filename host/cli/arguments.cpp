@@ -23,6 +23,9 @@ Examples:
   wattrig list suites
   wattrig report wattrig-runs/quick-2026-01-31-120000
   wattrig compare runs/drive-a runs/drive-b -o comparison
+  wattrig live --device /dev/nvme0n1
+      power, MB/s and IOPS as they come: open the address that is printed
+  wattrig live --replay wattrig-runs/quick-2026-01-31-120000
   wattrig export wattrig-runs/quick-2026-01-31-120000 --format csv --resolution 1ms -o power.csv
 
 Exit codes:
@@ -234,6 +237,24 @@ Arguments parse_arguments(int count, const char* const* values) {
     states_command->add_option("DEVICE", states.device, "NVMe controller, such as /dev/nvme0")->required();
     states_command->add_option("--out", states.out, "folder for the record of changed settings (default: wattrig-runs/states)");
 
+    LiveArguments live;
+    std::string live_duration;
+    CLI::App* live_command = app.add_subcommand("live", "watch power as it comes, on a page of this machine or as text");
+    live_command->add_option("--rig", live.rig,
+                             "where power comes from: usb, usb:SERIAL, sim, replay:FILE, tcp:HOST:PORT (default: usb)");
+    live_command->add_option(
+        "--listen", live.listen,
+        "ADDRESS:PORT of the page (default 127.0.0.1:4712); beyond loopback the token in WATTRIG_TOKEN is asked for");
+    live_command->add_option("--device", live.device,
+                             "block device whose MB/s and IOPS are shown beside the power, such as /dev/nvme0n1");
+    live_command->add_option("--calibration", live.calibration, "calibration of the rig, a JSON file");
+    live_command->add_option("-o,--out", live.out,
+                             "folder for the recordings that are started on the page (default: wattrig-runs)");
+    live_command->add_option("--replay", live.replay, "run directory: look at an old recording, down to every sample");
+    live_command->add_flag("--text", live.text, "no page: a line a second on standard output");
+    live_command->add_option("--duration", live_duration, "with --text: end after this time, such as 10s");
+    live_command->add_flag("--quiet", live.quiet, "no notices");
+
     try {
         app.parse(count, values);
         for (const std::string& text : overrides) run.overrides.push_back(parse_override(text));
@@ -249,6 +270,7 @@ Arguments parse_arguments(int count, const char* const* values) {
             if (!parsed) throw CLI::ValidationError(option, parsed.error().message);
             return *parsed;
         };
+        live.duration = time(live_duration, "--duration");
         exported.every_sample = resolution == "samples";
         if (!exported.every_sample) exported.resolution = time(resolution, "--resolution");
         if (exported.resolution && exported.resolution->count() < 30'720)
@@ -285,6 +307,7 @@ Arguments parse_arguments(int count, const char* const* values) {
     if (*update_command) return update;
     if (*power_command) return power;
     if (*states_command) return states;
+    if (*live_command) return live;
     return doctor;
 }
 

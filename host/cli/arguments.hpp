@@ -99,6 +99,16 @@ struct StatesArguments {
     std::string device;
     std::string out;  // run directory for the restore record
 };
+struct LiveArguments {
+    std::string rig = "usb";
+    std::string listen = "127.0.0.1:4712";
+    std::string replay;                   // run directory to look at instead of a rig
+    std::string device;                   // block device whose counters are shown beside the power
+    std::string calibration;              // path; empty = the rig's own, or nominal
+    std::string out;                      // folder for recordings; empty: wattrig-runs
+    std::optional<Nanoseconds> duration;  // of --text
+    bool text = false, quiet = false;
+};
 // The command line was answered already (--help, --version) or refused; the program ends with this.
 struct Ended {
     int exit_code = 0;
@@ -106,7 +116,7 @@ struct Ended {
 
 using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments,
                                ImportArguments, RecordArguments, MarkArguments, ListArguments, DoctorArguments, ServeArguments,
-                               UpdateArguments, PowerArguments, StatesArguments>;
+                               UpdateArguments, PowerArguments, StatesArguments, LiveArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

@@ -35,6 +35,7 @@ int serve_rig(const ServeArguments& arguments);
 int update_rig(const UpdateArguments& arguments);
 int power(const PowerArguments& arguments);
 int states(const StatesArguments& arguments);
+int live(const LiveArguments& arguments);
 
 // For doctor: a line for each drive below `folder` that a killed run left with changed settings; and putting them back.
 std::vector<std::string> drive_settings_left_changed(const std::string& folder);

@@ -9,6 +9,7 @@ namespace wattrig::cli {
 namespace {
 
 io::StopFlag stop{false};
+bool announced = true;
 static_assert(io::StopFlag::is_always_lock_free, "a signal handler sets it");
 
 void on_signal(int number) {
@@ -18,12 +19,14 @@ void on_signal(int number) {
         [[maybe_unused]] const auto written = write(STDERR_FILENO, aborted.data(), aborted.size());
         _exit(128 + number);
     }
+    if (!announced) return;
     [[maybe_unused]] const auto written = write(STDERR_FILENO, again.data(), again.size());
 }
 
 }  // namespace
 
-io::StopFlag& catch_interrupts() {
+io::StopFlag& catch_interrupts(bool run) {
+    announced = run;
     struct sigaction action{};
     action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);

@@ -5,7 +5,8 @@
 
 namespace wattrig::cli {
 
-// Installs the handlers for SIGINT and SIGTERM, once; the flag they set.
-io::StopFlag& catch_interrupts();
+// Installs the handlers for SIGINT and SIGTERM; the flag they set. `run`: say that a phase is being ended, which may take a
+// while.
+io::StopFlag& catch_interrupts(bool run = true);
 
 }  // namespace wattrig::cli

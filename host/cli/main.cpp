@@ -27,6 +27,7 @@ struct Command {
     int operator()(const UpdateArguments& arguments) const { return update_rig(arguments); }
     int operator()(const PowerArguments& arguments) const { return power(arguments); }
     int operator()(const StatesArguments& arguments) const { return states(arguments); }
+    int operator()(const LiveArguments& arguments) const { return live(arguments); }
 };
 
 }  // namespace

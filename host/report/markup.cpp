@@ -32,15 +32,15 @@ std::string base64(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-std::string page_head(std::string_view title) {
+std::string page_head(std::string_view title, std::string_view policy) {
     return fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{}</title>\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
         "<meta name=\"generator\" content=\"wattrig\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-        "script-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n"
+        "script-src 'unsafe-inline'; img-src data:{}\">\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n"
         "<body>\n<a class=\"skip\" href=\"#figures\">Skip to the table of figures</a>\n",
-        html_escape(title), report_css());
+        html_escape(title), policy.empty() ? std::string() : "; " + std::string(policy), report_css());
 }
 
 std::string chart_frame(std::string_view id, std::string_view title, std::string_view sentence, std::size_t height) {

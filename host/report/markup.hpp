@@ -1,5 +1,5 @@
 #pragma once
-// Pieces of HTML that all pages share. Internal to host/report. Any thread.
+// Pieces of HTML that all pages share. For host/report and host/live. Any thread.
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
@@ -9,8 +9,9 @@
 
 namespace wattrig::report {
 
-// Everything up to and with <body>: style, policy (no network), the link past the charts. `title` is plain text.
-std::string page_head(std::string_view title);
+// Everything up to and with <body>: style, policy (no network), the link past the charts. `title` is plain text; `policy` is
+// added to the page's content security policy.
+std::string page_head(std::string_view title, std::string_view policy = {});
 // A chart's frame: heading, one sentence, buttons to save it. `id` names element "chart-ID" and the files saved; plain texts.
 // `height` in CSS pixels, 0 = as the style sheet says.
 std::string chart_frame(std::string_view id, std::string_view title, std::string_view sentence, std::size_t height = 0);

@@ -11,6 +11,7 @@
 
 #include "firmware/protocol/frame.hpp"
 #include "host/rig/frame_decoder.hpp"
+#include "host/rig/token.hpp"
 
 namespace wattrig::rig {
 namespace {
@@ -23,15 +24,6 @@ constexpr std::size_t longest_greeting = 512;
 // A client that does not read is let go when so much waits for it: about 10 s of samples.
 constexpr std::size_t most_unsent_bytes = std::size_t{4} << 20;
 constexpr Nanoseconds longest_wait{1'000'000};
-
-// Takes as long for a wrong token as for the right one.
-bool same(std::string_view a, std::string_view b) {
-    unsigned different = a.size() == b.size() ? 0 : 1;
-    for (std::size_t k = 0; k < a.size(); ++k)
-        different |= static_cast<unsigned>(static_cast<unsigned char>(a[k]) ^
-                                           static_cast<unsigned char>(b.empty() ? 0 : b[k % b.size()]));
-    return different == 0;
-}
 
 }  // namespace
 
@@ -139,7 +131,8 @@ struct RigServer::State final : LinkHandler {
                 if (greeting.size() > longest_greeting) break;
                 continue;
             }
-            if (greeting.starts_with(token_word) && same(std::string_view(greeting).substr(token_word.size()), options.token)) {
+            if (greeting.starts_with(token_word) &&
+                same_token(std::string_view(greeting).substr(token_word.size()), options.token)) {
                 admitted = true;
                 notice(peer + " is connected");
                 return bytes.subspan(k + 1);
@@ -175,7 +168,7 @@ Result<std::unique_ptr<RigServer>> RigServer::open(Link& link, const ServeOption
     boost::system::error_code error;
     const auto address = asio::ip::make_address(options.address, error);
     if (error) return bad_input("expected an IP address to listen on, came " + options.address);
-    if (!address.is_loopback() && options.token.size() < 16)
+    if (!address.is_loopback() && options.token.size() < shortest_token)
         return bad_input("a rig is shared beyond this machine only with a token of at least 16 characters: set WATTRIG_TOKEN");
     auto state = std::make_unique<State>(link, options, std::move(notice));
     const tcp::endpoint where(address, options.port);
