@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes hardware/ERROR_BUDGET.md from the figures of host/power/calibration.hpp: current at five points for each build, without
+"""Writes hardware/ERROR_BUDGET.md from the figures of host/power/calibration.hpp and tolerances.hpp: current at five points for each build, without
 and with calibration. Its own arithmetic, not the program's, so the two can be compared."""
 import math
 import pathlib
@@ -16,10 +16,6 @@ REFERENCES = (0.0002, 0.001)    # limits of the calibration's reference: a sourc
 SLOW_CLIP_VOLT = 0.04096        # INA228
 SLOW_CONVERSION_SECONDS = 4.12e-3
 SAMPLE_SECONDS = 30.72e-6
-# Tolerances before calibration, limits, the same as in power::nominal_calibration: shunt, amplifier's gain, ADC's gain and its reference; amplifier's offset with its common
-# mode over 3.3 V, its bias, ADC's offset behind it.
-GAIN_LIMITS = (0.010, 0.002, 0.001, 0.001)
-OFFSET_VOLT, BIAS_AMPERE, ADC_OFFSET_VOLT = 28.3e-6, 90e-6, 175e-6
 
 
 def covers(limit, rectangle, gauss):
@@ -71,8 +67,10 @@ def calibrated(parts, ohm, ampere, reference):
 
 
 def uncalibrated(parts, ohm, ampere):
-    rectangles = [limit * ampere for limit in GAIN_LIMITS] + [OFFSET_VOLT / ohm, BIAS_AMPERE]
-    return half_width(rectangles, ADC_OFFSET_VOLT / parts["amplifier_gain"] / ohm)
+    limit = {name.removeprefix("tolerance_"): value for name, value in parts.items() if name.startswith("tolerance_")}
+    gains = [limit[name] * ampere for name in ("shunt", "amplifier_gain", "adc_gain", "adc_reference")]
+    offsets = [limit["amplifier_offset_volt"] / ohm, limit["amplifier_bias_ampere"]]
+    return half_width(gains + offsets, limit["adc_offset_volt"] / parts["amplifier_gain"] / ohm)
 
 
 def amount(ampere):
@@ -88,7 +86,7 @@ def share(u, ampere):
 
 def text(parts):
     out = ["# Error budget of the current", "",
-           "Written by `hardware/generate/error_budget.py` from the figures of `host/power/calibration.hpp`; `tests/hardware` fails when it",
+           "Written by `hardware/generate/error_budget.py` from the figures of `host/power/calibration.hpp` and `tolerances.hpp`; `tests/hardware` fails when it",
            f"is stale. 95 % half-widths (k = 2, or from the distribution where one rectangular part dominates). Mean over {SECONDS:.0f} s, "
            f"{KELVIN:.0f} K away", "from the zero calibration, nothing corrected for temperature. Computed, not measured.", "",
            "| build | current | uncalibrated | calibrated, 0.02 % reference | calibrated, 0.1 % multimeter | largest part (0.02 %) |",

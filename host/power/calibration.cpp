@@ -7,6 +7,8 @@
 #include <numbers>
 #include <string_view>
 
+#include "host/power/tolerances.hpp"
+
 namespace wattrig::power {
 namespace {
 
@@ -175,18 +177,20 @@ Calibration nominal_calibration(const FrontEnd& front_end) {
     rail.i_gain = front_end.ampere_per_i_code();
     rail.shunt_ohm = front_end.shunt_ohm;
     rail.slow_gain = front_end.slow_lsb_volt / front_end.shunt_ohm;
-    // Tolerances are limits of a rectangular distribution; divided by sqrt(3). ADC reference and gain 0.1 % each; resistors of
-    // the divider 0.1 % each, of which the share 1 - ratio acts; shunt 1 %, amplifier 0.2 %.
+    // Tolerances are limits of a rectangular distribution; divided by sqrt(3). Of the divider's resistors the share 1 - ratio
+    // acts.
+    constexpr Tolerances limits;
     const double rectangular = 1 / std::numbers::sqrt3;
-    rail.u_reference = 0.001 * rectangular;
-    rail.u_v_gain = std::hypot(0.001, std::numbers::sqrt2 * 0.001 * (1 - front_end.divider_ratio)) * rectangular;
-    rail.u_i_gain = std::hypot(0.001, 0.010, 0.002) * rectangular;
-    rail.u_v_offset = 175e-6 / front_end.divider_ratio;
-    // Amplifier: 25 uV, common mode 3.3 uV, bias 90 uA; ADC: 175 uV behind the amplifier.
-    const double adc_offset = 175e-6 / front_end.amplifier_gain / front_end.shunt_ohm;
-    rail.u_i_offset = std::hypot(std::hypot(28.3e-6 / front_end.shunt_ohm, 90e-6) * rectangular, adc_offset);
-    // INA228: 1 uV, and the thermal voltage at the shunt's taps.
-    rail.u_slow_offset = std::hypot(1e-6, front_end.thermal_emf_volt) / front_end.shunt_ohm * rectangular;
+    rail.u_reference = limits.adc_reference * rectangular;
+    rail.u_v_gain = std::hypot(limits.adc_gain, std::numbers::sqrt2 * limits.divider_resistor * (1 - front_end.divider_ratio)) *
+                    rectangular;
+    rail.u_i_gain = std::hypot(limits.adc_gain, limits.shunt, limits.amplifier_gain) * rectangular;
+    rail.u_v_offset = limits.adc_offset_volt / front_end.divider_ratio;
+    const double adc_offset = limits.adc_offset_volt / front_end.amplifier_gain / front_end.shunt_ohm;
+    rail.u_i_offset = std::hypot(
+        std::hypot(limits.amplifier_offset_volt / front_end.shunt_ohm, limits.amplifier_bias_ampere) * rectangular, adc_offset);
+    // The thermal voltage sits at the shunt's taps.
+    rail.u_slow_offset = std::hypot(limits.slow_offset_volt, front_end.thermal_emf_volt) / front_end.shunt_ohm * rectangular;
     rail.u_gain_per_kelvin =
         std::hypot(front_end.gain_temperature_coefficient, front_end.shunt_temperature_coefficient) * rectangular;
     calibration.rails = {rail, rail};

@@ -101,6 +101,28 @@ def test_bad_rig():
         expect(not left, f"left behind: {left}")
 
 
+def test_a_calibration_that_cannot_be_used_is_refused_with_the_reason():
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "run"
+        made = wattrig("run", "quick", "--target", "sim:client-1tb", "--scale", "0.01", "--out", str(out))
+        expect(made.returncode == 0, made.stderr)
+        good = json.loads((out / "run.json").read_text())["calibration"]
+        file = pathlib.Path(folder) / "rig.json"
+
+        def answer(change, status, *words):
+            calibration = json.loads(json.dumps(good))
+            change(calibration)
+            file.write_text(json.dumps(calibration))
+            expect_refusal(wattrig("run", "quick", "--target", "file", "--rig", "tcp:127.0.0.1:1", "--calibration", str(file),
+                                   cwd=folder), status, *words)
+
+        answer(lambda c: None, 4)  # taken; then nobody answers at that port
+        answer(lambda c: c.update(schema="wattrig.calibration/9"), 2, "rig.json: schema", "wattrig.calibration/9")
+        answer(lambda c: c["rails"][0].update(i_gain=c["rails"][0]["i_gain"] * 1.1), 2, "rails[0].i_gain", "4.2 %")
+        answer(lambda c: c["rails"][0].update(v_offset=float("nan")), 2, "expected JSON of a calibration")
+        answer(lambda c: c.update(crc32c="00000000"), 2, "crc32c", "changed")
+
+
 def test_used_directory_is_refused():
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "mine.txt").write_text("mine")

@@ -5,11 +5,18 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "host/power/calibration.hpp"
+#include "host/power/calibration_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace wattrig;
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    // As a file: a sealed one comes back to the letter.
+    const auto file = power::calibration_from_file_text(text, "fuzz.json");
+    if (file && file->sealed && power::calibration_file_text(file->calibration) != text) std::abort();
+    if (!file && (file.error().message.empty() || file.error().message.find('\n') != std::string::npos)) std::abort();
     const auto json = nlohmann::json::parse(data, data + size, nullptr, false);
     if (json.is_discarded()) return 0;
     const auto calibration = power::calibration_from_json(json, "fuzz.json");

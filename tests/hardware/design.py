@@ -77,13 +77,17 @@ def ohms(text):
 
 
 def front_end_figures(text=None):
-    """The defaults of power::FrontEnd: the one source of component figures."""
-    text = text or (ROOT / "host" / "power" / "calibration.hpp").read_text()
-    body = re.search(r"struct FrontEnd \{(.*?)\n\};", text, re.S).group(1)
+    """The defaults of power::FrontEnd and power::Tolerances: the one source of component figures."""
+    power = ROOT / "host" / "power"
+    text = text or (power / "calibration.hpp").read_text() + (power / "tolerances.hpp").read_text()
     figures = {}
-    for name, expression in re.findall(r"double (\w+) = ([^;]+);", body):
-        if re.fullmatch(r"[0-9.e+\-*/() ]+", expression):
-            figures[name] = float(eval(expression, {"__builtins__": {}}))  # numbers and operators alone, see above
+    for struct, prefix in (("FrontEnd", ""), ("Tolerances", "tolerance_")):
+        body = re.search(rf"struct {struct} \{{(.*?)\n\}};", text, re.S)
+        if body is None:
+            continue
+        for name, expression in re.findall(r"double (\w+) = ([^;]+);", body.group(1)):
+            if re.fullmatch(r"[0-9.e+\-*/() ]+", expression):
+                figures[prefix + name] = float(eval(expression, {"__builtins__": {}}))  # numbers and operators alone, see above
     return figures
 
 

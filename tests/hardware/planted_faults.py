@@ -112,6 +112,8 @@ def faults():
     yield "peak path on the module's 3.3 V", lambda: tests.e11(figures, 3.3 / 4096)
     yield "a figure changed and the error budget not", lambda: tests.error_budget_is_current(
         {**figures, "thermal_emf_volt": 0.2e-6}, (tests.ROOT / "hardware" / "ERROR_BUDGET.md").read_text())
+    yield "a tolerance changed and the error budget not", lambda: tests.error_budget_is_current(
+        {**figures, "tolerance_shunt": 0.005}, (tests.ROOT / "hardware" / "ERROR_BUDGET.md").read_text())
     yield "wrong shunt in the parts list", lambda: checks.bom(changed("R3", Value="15m"), netlist, parts)
     yield "shunt's part number of another value", lambda: checks.bom(changed("R3", MPN="WSK2512R0150FEA"), netlist,
                                                                       {**parts, "shunt_10m": {**parts["shunt_10m"], "mpn": "WSK2512R0150FEA"}})
