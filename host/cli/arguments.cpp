@@ -96,7 +96,8 @@ Arguments parse_arguments(int count, const char* const* values) {
         ->check(CLI::IsMember({"exact", "aggregate"}));
     run_command->add_option("--set", overrides, "KEY=VALUE: change a setting of the suite; may be repeated")->take_all();
     run_command->add_option("--size", size, "of the file to be made, such as 1GiB or 16GB");
-    run_command->add_option("--calibration", run.calibration, "calibration of the rig, a JSON file");
+    run_command->add_option("--calibration", run.calibration,
+                            "calibration of the rig, a JSON file (default: what the rig holds, else nominal parts)");
     run_command->add_option("--cpus", cpus, "CPUs for the I/O threads, such as 0,1 or 2-5");
     run_command->add_flag("--buffered", run.buffered, "through the page cache instead of O_DIRECT");
     run_command->add_flag("--keep", run.keep, "keep the file that was made for the run");
@@ -222,6 +223,13 @@ Arguments parse_arguments(int count, const char* const* values) {
     update_command->add_flag("--allow-remote", update.allow_remote, "also over TCP; somebody has to copy the file there");
     update_command->add_flag("--allow-older", update.allow_older, "also when the image is older than what the rig has");
 
+    RigCalibrationArguments stored;
+    CLI::App* calibration_command = rig_command->add_subcommand(
+        "calibration", "print the calibration that a rig holds, sealed as a file; or store one on it");
+    calibration_command->add_option("FILE", stored.file,
+                                    "calibration of this rig, to be stored; the one before stays in the other slot");
+    calibration_command->add_option("--rig", stored.rig, "usb, usb:SERIAL or tcp:HOST:PORT (default: the only one on USB)");
+
     PowerArguments power;
     CLI::App* power_command = app.add_subcommand("power", "switch the power of the drive in a rig");
     power_command->add_option("ACTION", power.action, "on, off or cycle")
@@ -305,6 +313,7 @@ Arguments parse_arguments(int count, const char* const* values) {
     if (*list_command) return list;
     if (*serve_command) return serve;
     if (*update_command) return update;
+    if (*calibration_command) return stored;
     if (*power_command) return power;
     if (*states_command) return states;
     if (*live_command) return live;

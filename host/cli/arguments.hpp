@@ -89,6 +89,10 @@ struct UpdateArguments {
     std::string rig = "usb";
     bool allow_remote = false, allow_older = false;
 };
+struct RigCalibrationArguments {
+    std::string file;  // to be stored; empty: print what the rig holds
+    std::string rig = "usb";
+};
 struct PowerArguments {
     std::string action;  // on, off, cycle
     std::string device;  // /dev/nvme0, a namespace, a by-id link
@@ -116,7 +120,7 @@ struct Ended {
 
 using Arguments = std::variant<Ended, RunArguments, AnalyzeArguments, ReportArguments, CompareArguments, ExportArguments,
                                ImportArguments, RecordArguments, MarkArguments, ListArguments, DoctorArguments, ServeArguments,
-                               UpdateArguments, PowerArguments, StatesArguments, LiveArguments>;
+                               UpdateArguments, RigCalibrationArguments, PowerArguments, StatesArguments, LiveArguments>;
 Arguments parse_arguments(int count, const char* const* values);
 
 }  // namespace wattrig::cli

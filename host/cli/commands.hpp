@@ -33,6 +33,7 @@ int doctor(const DoctorArguments& arguments);
 int install_rule();  // doctor --install-udev-rule
 int serve_rig(const ServeArguments& arguments);
 int update_rig(const UpdateArguments& arguments);
+int rig_calibration(const RigCalibrationArguments& arguments);
 int power(const PowerArguments& arguments);
 int states(const StatesArguments& arguments);
 int live(const LiveArguments& arguments);

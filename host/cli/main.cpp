@@ -25,6 +25,7 @@ struct Command {
     int operator()(const DoctorArguments& arguments) const { return doctor(arguments); }
     int operator()(const ServeArguments& arguments) const { return serve_rig(arguments); }
     int operator()(const UpdateArguments& arguments) const { return update_rig(arguments); }
+    int operator()(const RigCalibrationArguments& arguments) const { return rig_calibration(arguments); }
     int operator()(const PowerArguments& arguments) const { return power(arguments); }
     int operator()(const StatesArguments& arguments) const { return states(arguments); }
     int operator()(const LiveArguments& arguments) const { return live(arguments); }
