@@ -30,7 +30,8 @@ struct ErrorCount {
     std::uint64_t first_offset;
 };
 
-// Counters of one window: 1 ms for the first 10 s of a phase and around errors, then 100 ms, then (after 10 min) 1 s.
+// Counters of one window: 1 ms for the first 10 s of a phase and around errors, then 100 ms, then (after 10 min) 1 s. In
+// fidelity aggregate 1 ms ends after the first second.
 struct Window {
     Nanoseconds begin;  // since PhaseOutcome::begin
     Nanoseconds length;

@@ -33,6 +33,7 @@ class VirtualRun {
         worker_options.target_size = options.target_size;
         worker_options.logical_block = options.logical_block;
         worker_options.log = log;
+        worker_options.leaping = options.aggregate;
         workers_.reserve(workload.workers);
         for (std::uint32_t i = 0; i < workload.workers; ++i)
             workers_.push_back(std::make_unique<Worker>(workload, phase_, i, worker_options));

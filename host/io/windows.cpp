@@ -17,26 +17,31 @@ void accumulate(Window& to, const Window& from) {
     to.latency_maximum = std::max(to.latency_maximum, from.latency_maximum);
 }
 
-bool empty(const Window& w) { return (w.reads | w.writes | w.errors) == 0 && w.latency_sum == 0; }
+// Of phases that leap: ten thousand leaps to the ends of windows would be most of such a phase's cost.
+constexpr std::int64_t leaping_fine_end = 1000 * WindowCounter::fine;
 
-std::int64_t step_at(std::int64_t at) {
-    if (at < WindowCounter::fine_end) return WindowCounter::fine;
-    return at < WindowCounter::coarse_end ? WindowCounter::coarse : WindowCounter::coarsest;
-}
+bool empty(const Window& w) { return (w.reads | w.writes | w.errors) == 0 && w.latency_sum == 0; }
 
 }  // namespace
 
-void WindowCounter::start(Nanoseconds ramp, Nanoseconds expected) {
+std::int64_t WindowCounter::step_at(std::int64_t at) const {
+    if (at < fine_end_) return fine;
+    return at < coarse_end ? coarse : coarsest;
+}
+
+void WindowCounter::start(Nanoseconds ramp, Nanoseconds expected, bool leaping) {
     ramp_ = ramp.count();
+    if (leaping) fine_end_ = leaping_fine_end;
+    end_ = step_at(0);
     const std::int64_t span = expected.count() > 0 ? expected.count() : coarse_end;
-    const std::int64_t windows = std::min(span, fine_end) / fine +
-                                 std::max<std::int64_t>(0, std::min(span, coarse_end) - fine_end) / coarse +
+    const std::int64_t windows = std::min(span, fine_end_) / fine +
+                                 std::max<std::int64_t>(0, std::min(span, coarse_end) - fine_end_) / coarse +
                                  std::max<std::int64_t>(0, span - coarse_end) / coarsest;
     windows_.reserve(static_cast<std::size_t>(windows) + 2000);
     cells_.reserve(static_cast<std::size_t>(coarsest / fine) + 1);
 }
 
-std::int64_t WindowCounter::window_end(std::int64_t at) {
+std::int64_t WindowCounter::window_end(std::int64_t at) const {
     const std::int64_t step = step_at(at);
     return at / step * step + step;
 }

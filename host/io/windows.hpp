@@ -28,8 +28,10 @@ class WindowCounter {
     static constexpr std::size_t most_split = 500;              // coarse windows split by errors; the list stays bounded
 
     explicit WindowCounter(FineUntil& fine_until) : fine_until_(fine_until) {}
-    // `ramp`: measured_begin - begin; `expected`: of the measured part, 0 = unknown; only to reserve memory.
-    void start(Nanoseconds ramp, Nanoseconds expected);
+    // `ramp`: measured_begin - begin; `expected`: of the measured part, 0 = unknown; only to reserve memory. `leaping`: time
+    // passes in leaps that end with each window, so there are no windows of 1 ms: ten thousand leaps a phase would be most of
+    // its cost.
+    void start(Nanoseconds ramp, Nanoseconds expected, bool leaping = false);
 
     // `at`: ns since measured_begin, never before the last one's window.
     void add(OperationKind kind, std::int64_t at, std::uint32_t bytes, std::uint64_t latency) {
@@ -49,17 +51,19 @@ class WindowCounter {
     void add_error(std::int64_t at);
     void add(const Batch& batch, std::int64_t at);
     // End of the window that `at` lies in: a leap must not go past it.
-    [[nodiscard]] static std::int64_t window_end(std::int64_t at);
+    [[nodiscard]] std::int64_t window_end(std::int64_t at) const;
     // Closes the last window, which may be shorter, at `end` and hands out the list.
     std::vector<Window> finish(std::int64_t end);
 
   private:
+    [[nodiscard]] std::int64_t step_at(std::int64_t at) const;
     void move_to(std::int64_t at);
     void store_cell();
     void close_window();
 
     FineUntil& fine_until_;
     std::int64_t ramp_ = 0;
+    std::int64_t fine_end_ = fine_end;
     std::int64_t begin_ = 0, end_ = fine;  // the window being filled
     std::int64_t cell_end_ = fine;         // of the 1 ms cell in it
     bool error_ = false;

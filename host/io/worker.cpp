@@ -77,7 +77,7 @@ void Worker::start(HostTime now) {
     if (workload_.limit.time) measured_end_ = measured_begin_ + *workload_.limit.time;
     next_edge_ = measured_begin_;
     burst_resume_ = now;
-    windows_.start(workload_.ramp, workload_.limit.time.value_or(Nanoseconds(0)));
+    windows_.start(workload_.ramp, workload_.limit.time.value_or(Nanoseconds(0)), options_.leaping);
     if (rate_) {
         const FixedRate& rate = *workload_.rate;
         const double workers = workload_.workers;
@@ -423,7 +423,7 @@ HostTime Worker::leap_limit(HostTime now, std::uint64_t operations, std::uint64_
     HostTime limit = next_edge_;
     if (state_ == State::ramping) return limit;
     const std::int64_t at = (now - measured_begin_).count();
-    limit = std::min(limit, measured_begin_ + Nanoseconds(WindowCounter::window_end(at)));
+    limit = std::min(limit, measured_begin_ + Nanoseconds(windows_.window_end(at)));
     // A leap is asked for in time, a budget is in operations: half of the time that what is left takes at the mean rate so far,
     // and the last thousands exactly. Right as long as the model does not double its speed.
     const auto bound = [&](const Budget& budget, std::int64_t mine, std::uint64_t done, std::uint64_t exact) {

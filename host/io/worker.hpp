@@ -54,7 +54,8 @@ struct WorkerOptions {
     std::span<std::byte> memory;        // memory_size() bytes, page-aligned; empty = operations without buffers
     OperationTap* tap = nullptr;
     OperationLog* log = nullptr;
-    Nanoseconds poll{0};  // how often to look whether the other workers have ended a burst; 0 = the driver looks at the gate
+    bool leaping = false;  // the backend may leap (fidelity aggregate)
+    Nanoseconds poll{0};   // how often to look whether the other workers have ended a burst; 0 = the driver looks at the gate
 };
 
 class Worker {
