@@ -47,9 +47,12 @@ class ClockVisitor final : public recording::RecordingVisitor {
     }
 };
 
-void make_maps(const ClockVisitor& clock, PowerSource& source) {
+constexpr std::size_t quick_exchanges = 100'000;  // some three hours
+
+void make_maps(const ClockVisitor& clock, ClockChoice choice, PowerSource& source) {
     for (const auto& [boot_id, boot] : clock.boots) {
-        rig::ClockMap map = rig::refit_two_sided(boot.exchanges);
+        const bool quick = choice == ClockChoice::quick && boot.exchanges.size() > quick_exchanges && !boot.live.empty();
+        rig::ClockMap map = quick ? boot.live : rig::refit_two_sided(boot.exchanges);
         if (map.empty() && !boot.live.empty()) {
             map = boot.live;
             if (!boot.exchanges.empty())
@@ -67,7 +70,8 @@ void make_maps(const ClockVisitor& clock, PowerSource& source) {
 
 }  // namespace
 
-Result<std::optional<PowerSource>> open_power_source(const recording::RunDirectory& directory, const nlohmann::json& run) {
+Result<std::optional<PowerSource>> open_power_source(const recording::RunDirectory& directory, const nlohmann::json& run,
+                                                     ClockChoice choice) {
     PowerSource source;
     source.path = directory.file("power.wrt");
     std::error_code ignored;
@@ -92,7 +96,7 @@ Result<std::optional<PowerSource>> open_power_source(const recording::RunDirecto
     if (report->bad_records > 0 || report->counters.skipped_bytes > 0)
         damaged(fmt::format("power.wrt is damaged: {} bad records, {} bytes skipped; first: {}", report->bad_records,
                             report->counters.skipped_bytes, report->first_problem));
-    make_maps(clock, source);
+    make_maps(clock, choice, source);
     source.simulated = clock.simulated || source.calibration.simulated;
     source.realtime_offset_ns = clock.realtime_offset_ns;
     return std::optional<PowerSource>(std::move(source));

@@ -27,7 +27,11 @@ struct PowerSource {
     bool whole = true;  // the recording has its end and no damage
     std::vector<std::string> warnings;
 };
+// The two-sided map takes longer than anything else in a long run: half a second for an hour, 11 s for a day. A picture may do
+// with the live map there, whose bound is some 10 us wider.
+enum class ClockChoice : std::uint8_t { best, quick };
 // Nothing when the run has no recording. bad_input when the recording or the calibration in `run` (run.json) cannot be used.
-Result<std::optional<PowerSource>> open_power_source(const recording::RunDirectory& directory, const nlohmann::json& run);
+Result<std::optional<PowerSource>> open_power_source(const recording::RunDirectory& directory, const nlohmann::json& run,
+                                                     ClockChoice clock = ClockChoice::best);
 
 }  // namespace wattrig::analysis

@@ -46,7 +46,7 @@ Result<Replay> Replay::open(const std::string& path) {
     const auto run = directory->read_json("run.json");
     if (!run) return run.error();
     auto phases = directory->read_phases();
-    const auto source = analysis::open_power_source(*directory, *run);
+    const auto source = analysis::open_power_source(*directory, *run, analysis::ClockChoice::quick);
     if (!source) return source.error();
     if (!*source) return bad_input(path + ": expected a run with power, this one has no power.wrt");
     auto index = analysis::PowerIndex::build(**source, most_bins);

@@ -230,7 +230,7 @@ RunDetail read_run_detail(const recording::RunDirectory& directory) {
         detail.problem = run.error().message;
         return detail;
     }
-    const auto source = analysis::open_power_source(directory, *run);
+    const auto source = analysis::open_power_source(directory, *run, analysis::ClockChoice::quick);
     if (!source) {
         detail.problem = source.error().message;
         return detail;
