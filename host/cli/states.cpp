@@ -11,6 +11,7 @@
 #include "host/cli/console.hpp"
 #include "host/cli/output.hpp"
 #include "host/nvme/settings.hpp"
+#include "host/target/host_facts.hpp"
 #include "host/target/interlock.hpp"
 
 namespace wattrig::cli {
@@ -47,6 +48,11 @@ Result<bool> carry_out(const StatesArguments& arguments) {
     auto controller = nvme::identify_controller(**device);
     if (!controller) return controller.error();
     print_text(declared_table(*controller));
+
+    const target::HostFacts host = target::read_controller_facts(*name);
+    print_text("\nsettings of this machine that decide which states are reached:\n");
+    for (const target::Fact& fact : host.facts) print_text(fmt::format("  {:30}  {}\n", fact.key, fact.value));
+    for (const std::string& warning : host.warnings) print_error(warning);
 
     const std::string folder = arguments.out.empty() ? "wattrig-runs/states" : arguments.out;
     std::error_code error;

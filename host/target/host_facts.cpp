@@ -128,31 +128,30 @@ void add_io_uring(Collector& out) {
                              disabled && *disabled != "0" ? " (kernel.io_uring_disabled = " + *disabled + ")" : ""));
 }
 
-// The PCI function that a disk hangs on: the nearest folder upwards that has a link speed.
-std::optional<fs::path> pci_function(const std::string& root, const std::string& disk) {
+// The PCI function that a device's folder lies in: the nearest one upwards that has a link speed.
+std::optional<fs::path> pci_function_above(const std::string& folder) {
     std::error_code error;
-    fs::path place = fs::canonical(root + "/sys/block/" + disk + "/device", error);
+    fs::path from = fs::canonical(folder, error);
     if (error) return std::nullopt;
-    const auto climb = [&](fs::path from) -> std::optional<fs::path> {
-        for (int level = 0; level < 12 && from.has_relative_path(); ++level, from = from.parent_path())
-            if (fs::exists(from / "current_link_speed", error)) return from;
-        return std::nullopt;
-    };
-    if (auto found = climb(place)) return found;
+    for (int level = 0; level < 12 && from.has_relative_path(); ++level, from = from.parent_path())
+        if (fs::exists(from / "current_link_speed", error)) return from;
+    return std::nullopt;
+}
+
+std::optional<fs::path> pci_function_of_disk(const std::string& root, const std::string& disk) {
+    const std::string place = root + "/sys/block/" + disk + "/device";
+    if (auto found = pci_function_above(place)) return found;
     // Native multipath: the subsystem lies in /virtual/, its controllers are links beside the disk.
-    for (const auto& name : sysfs::list_folder(place.string())) {
+    for (const auto& name : sysfs::list_folder(place)) {
         if (!name.starts_with("nvme")) continue;
-        const fs::path controller = fs::canonical(place / name, error);
-        if (error) continue;
-        if (auto found = climb(controller)) return found;
+        if (auto found = pci_function_above(fmt::format("{}/{}", place, name))) return found;
     }
     return std::nullopt;
 }
 
-void add_pcie(Collector& out, const std::string& disk) {
+void add_pcie(Collector& out, const std::optional<fs::path>& function) {
     const auto policy = out.text("/sys/module/pcie_aspm/parameters/policy");
     if (policy) out.add("pcie.aspm_policy", sysfs::selected_word(*policy));
-    const auto function = pci_function(out.root(), disk);
     if (!function) return;
     const auto read = [&](const char* name) { return sysfs::read_text((*function / name).string()); };
     out.add("pcie.address", function->filename().string());
@@ -171,6 +170,36 @@ void add_pcie(Collector& out, const std::string& disk) {
                         *speed, *width, *top_speed, *top_width));
 }
 
+void add_transitions(Collector& out) {
+    const auto latency = out.text("/sys/module/nvme_core/parameters/default_ps_max_latency_us");
+    out.add("nvme.apst_maximum_latency_us", latency);
+    if (latency && *latency == "0")
+        out.warn("APST is off (nvme_core.default_ps_max_latency_us = 0): idle power is that of the active state");
+}
+
+// Services that read SMART of every drive on their own; any command wakes a drive that sleeps.
+void add_pollers(Collector& out) {
+    struct Poller {
+        const char *process, *service;
+    };
+    constexpr std::array pollers{Poller{"smartd", "smartmontools"}, Poller{"udisksd", "udisks2"}};
+    std::set<std::string> running;
+    for (const auto& process : out.list("/proc")) {
+        if (process.find_first_not_of("0123456789") != std::string::npos) continue;
+        if (auto name = out.text("/proc/" + process + "/comm")) running.insert(*std::move(name));
+    }
+    std::set<std::string> found;
+    for (const auto& [process, service] : pollers) {
+        if (!running.contains(process)) continue;
+        found.insert(process);
+        out.warn(
+            fmt::format("{} is running and reads SMART of the drives from time to time, which wakes an idle drive; stop it "
+                        "while measuring: `systemctl stop {}`",
+                        process, service));
+    }
+    out.add("drive.polled_by", joined(found));
+}
+
 void add_drive(Collector& out, const TargetInfo& target) {
     const std::string& disk = target.device;
     if (disk.empty()) return;
@@ -187,13 +216,9 @@ void add_drive(Collector& out, const TargetInfo& target) {
     if (scheduler && sysfs::selected_word(*scheduler) != "none")
         out.warn(fmt::format("the I/O scheduler of {} is '{}': it delays and reorders; 'none' shows the drive itself", disk,
                              sysfs::selected_word(*scheduler)));
-    add_pcie(out, disk);
-    if (disk.starts_with("nvme")) {
-        const auto latency = out.text("/sys/module/nvme_core/parameters/default_ps_max_latency_us");
-        out.add("nvme.apst_maximum_latency_us", latency);
-        if (latency && *latency == "0")
-            out.warn("APST is off (nvme_core.default_ps_max_latency_us = 0): idle power is that of the active state");
-    }
+    add_pcie(out, pci_function_of_disk(out.root(), disk));
+    if (disk.starts_with("nvme")) add_transitions(out);
+    add_pollers(out);
     if (const auto degrees = read_drive_temperature(disk, out.root()))
         out.add("drive.temperature_c", fmt::format("{:.1f}", *degrees));
 }
@@ -213,6 +238,15 @@ HostFacts read_host_facts(const TargetInfo* target, const std::string& root) {
     add_processor(out);
     add_io_uring(out);
     if (target) add_drive(out, *target);
+    return result;
+}
+
+HostFacts read_controller_facts(const std::string& controller, const std::string& root) {
+    HostFacts result;
+    Collector out(result, root);
+    add_pcie(out, pci_function_above(root + "/sys/class/nvme/" + controller + "/device"));
+    add_transitions(out);
+    add_pollers(out);
     return result;
 }
 

@@ -25,6 +25,11 @@ struct HostFacts {
 // their own; io_uring is asked of the kernel only when it is empty. Any thread; a few milliseconds.
 HostFacts read_host_facts(const TargetInfo* target, const std::string& root = "");
 
+// What decides which power states an NVMe controller ("nvme0") reaches and whether it stays there: keys `pcie.` (link, ASPM),
+// `nvme.apst_maximum_latency_us` (us; 0 = APST off), `drive.polled_by` (services that read SMART on their own, also a warning).
+// Reads nothing that reaches the drive. Any thread; `root` as above.
+HostFacts read_controller_facts(const std::string& controller, const std::string& root = "");
+
 // The block layer's counters of a whole disk, for telling foreign I/O from ours: the difference of two readings less what the
 // engine did. Nothing when the disk is gone. Any thread.
 struct DiskCounters {

@@ -12,6 +12,7 @@
 namespace wattrig::target {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -134,6 +135,37 @@ TEST_F(Laptop, VirtualMachinesAndDisabledApstAreWarnedOf) {
     EXPECT_THAT(facts().warnings, Contains(HasSubstr("virtual machine")));
     EXPECT_THAT(facts().warnings, Contains(HasSubstr("APST is off")));
     EXPECT_EQ(facts().find("machine.virtual"), "yes");
+}
+
+TEST_F(Laptop, ServicesThatWakeTheDriveAreWarnedOf) {
+    write("/proc/812/comm", "smartd\n");
+    write("/proc/900/comm", "udisksd\n");
+    write("/proc/self/comm", "udisksd\n");
+    write("/proc/901/comm", "smartdog\n");
+    EXPECT_EQ(facts().find("drive.polled_by"), "smartd,udisksd");
+    EXPECT_THAT(facts().warnings, Contains(AllOf(HasSubstr("smartd is running"), HasSubstr("systemctl stop smartmontools"))));
+    EXPECT_THAT(facts().warnings, Contains(AllOf(HasSubstr("udisksd is running"), HasSubstr("systemctl stop udisks2"))));
+    EXPECT_FALSE(read_host_facts(nullptr, root()).find("drive.polled_by")) << "no drive is measured";
+    std::filesystem::remove_all(root() + "/proc/812");
+    EXPECT_EQ(facts().find("drive.polled_by"), "udisksd");
+    std::filesystem::remove_all(root() + "/proc/900");
+    EXPECT_FALSE(facts().find("drive.polled_by")) << "only what has a number is a process, and a whole name counts";
+}
+
+TEST_F(Laptop, WhatDecidesThePowerStatesOfAController) {
+    link("/sys/class/nvme/nvme0", std::string(controller) + "/nvme/nvme0");
+    link(std::string(controller) + "/nvme/nvme0/device", controller);
+    write("/proc/812/comm", "smartd\n");
+    write("/sys/module/nvme_core/parameters/default_ps_max_latency_us", "0\n");
+    const HostFacts host = read_controller_facts("nvme0", root());
+    EXPECT_EQ(host.find("pcie.address"), "0000:03:00.0");
+    EXPECT_EQ(host.find("pcie.aspm_policy"), "powersave");
+    EXPECT_EQ(host.find("pcie.l1_aspm"), "1");
+    EXPECT_EQ(host.find("nvme.apst_maximum_latency_us"), "0");
+    EXPECT_THAT(host.warnings, Contains(HasSubstr("smartd is running")));
+    EXPECT_THAT(host.warnings, Contains(HasSubstr("APST is off")));
+    const HostFacts other = read_controller_facts("nvme7", root());
+    EXPECT_FALSE(other.find("pcie.address")) << "another controller's link must not be told";
 }
 
 TEST_F(Laptop, TheDiskIsDescribedAndFoundFromItsPartition) {
