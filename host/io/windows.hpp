@@ -29,8 +29,8 @@ class WindowCounter {
 
     explicit WindowCounter(FineUntil& fine_until) : fine_until_(fine_until) {}
     // `ramp`: measured_begin - begin; `expected`: of the measured part, 0 = unknown; only to reserve memory. `leaping`: time
-    // passes in leaps that end with each window, so there are no windows of 1 ms: ten thousand leaps a phase would be most of
-    // its cost.
+    // passes in leaps that end with each window, so those of 1 ms end after the first second: ten thousand leaps a phase would
+    // be most of its cost.
     void start(Nanoseconds ramp, Nanoseconds expected, bool leaping = false);
 
     // `at`: ns since measured_begin, never before the last one's window.
