@@ -51,14 +51,14 @@ Result<void> LiveRecording::stop() {
     runner::Waiter waiter;
     waiter.wait_until(phase_.outcome.end + on_the_way);
     capture_.stop_recording();
-    const auto finished = recorder_->finish();
+    auto finished = recorder_->finish();
     phase_.complete = true;
-    const auto ended = directory_.append_phase_end(phase_);
+    auto ended = directory_.append_phase_end(phase_);
     (*run_json_)["complete"] = finished.has_value();
     if (recorder_->dropped() > 0)
         (*run_json_)["warnings"].push_back("the disk was too slow: " + std::to_string(recorder_->dropped()) +
                                            " records were not written");
-    const auto written = directory_.write_json("run.json", *run_json_);
+    auto written = directory_.write_json("run.json", *run_json_);
     if (!finished) return finished;
     if (!ended) return ended;
     return written;
